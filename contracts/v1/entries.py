@@ -95,7 +95,9 @@ class Entry(Message):
     word by word: `line_sources` names them for every line. The originals are archived, and `rolled_up_into` it.
 
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
-    `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
+    `superseded_by` it, and was valid until then. Where that was in part, as its user decided of what states more
+    than that, it stays active, and `outdated` are the texts of the facts in it that are so no longer. With those it
+    `conflicts_with` it cannot be true, and all stay.
     """
 
     id: str
@@ -148,6 +150,7 @@ class Entry(Message):
     conflicts_with: tuple[str, ...] = ()
     valid_from: AwareDatetime | None = None
     valid_until: AwareDatetime | None = None
+    outdated: tuple[str, ...] = ()
     enriched: bool = False
     embedding_state: EmbeddingState = "pending"
     embedding_provider: str | None = None

@@ -20,8 +20,15 @@ from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
 from services.shared.core.corrections import corrects_unnamed, denied_by, denies, denies_anything, may_correct_unnamed
 from services.shared.core.extraction import is_borne_out
-from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
-from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored_from, superseded_if_active
+from services.shared.core.fact_changes import Effect, effects, may_change_facts, outdated_in, words_of_changed
+from services.shared.core.lineage import (
+    conflict_key,
+    fact_keys,
+    key_tag,
+    outdated_facts,
+    restored_from,
+    superseded_if_active,
+)
 from services.shared.core.notes import as_user_says
 from services.shared.core.over import is_over, words_of_over
 from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
@@ -251,8 +258,17 @@ def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:
     for one, old, effect in zip(candidates, before, effects(said, before), strict=True):
         how = effect or relation(old, said)
         is_denied = how in _NOT_CHANGED and (denies(old, said) or is_over(old, said))
-        found["unclear" if is_denied else how].append(one)
+        how = "unclear" if is_denied else how
+        if not (how in _CONFLICTING and _is_outdated(one, old, said)):
+            found[how].append(one)
     return found
+
+
+def _is_outdated(one: Entry, old: str, said: str) -> bool:
+    """Whether an older entry states nothing that changes but what has been outdated before, as its user decided."""
+    outdated = frozenset(outdated_facts(one))
+    gone = outdated_in(old, said) if outdated else None
+    return bool(gone) and outdated.issuperset(gone or ())
 
 
 async def _undecided(entry: Entry, others: Sequence[Entry], store: TextStore) -> set[str]:

@@ -1,30 +1,49 @@
-"""The other halves of open conflicts: who is shown one of two statements that cannot both be true is shown both."""
+"""The other halves of open conflicts: who is shown one of two statements that cannot both be true is shown both.
+
+So is who is shown a statement that holds but for a part, and what replaced that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
+from services.shared.core.lineage import changed_in_part_by
+from services.shared.core.newest import asks_for_outdated
 from services.shared.core.scoring import Ranked
 
 _MOST = 8
 
 
 def other_halves(chosen: Sequence[Ranked], entries: Mapping[str, Entry]) -> list[str]:
-    """The ids of what the chosen entries conflict with, and that is not among them."""
+    """The ids of what the chosen entries conflict with or were changed by in part, and that is not among them."""
     here = {one.candidate.id for one in chosen}
-    named = (other for one in chosen for other in entries[one.candidate.id].conflicts_with)
+    named = (other for one in chosen for other in _halves(entries[one.candidate.id]))
     return list(dict.fromkeys(id_ for id_ in named if id_ not in here))[:_MOST]
 
 
 def with_halves(
-    chosen: Sequence[Ranked], halves: Sequence[Ranked], entries: Mapping[str, Entry], *, newest_first: bool
+    chosen: Sequence[Ranked],
+    halves: Sequence[Ranked],
+    entries: Mapping[str, Entry],
+    question: str,
+    *,
+    newest_first: bool,
 ) -> list[Ranked]:
-    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`."""
+    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`.
+
+    What replaced only a part that is not asked for stands behind, too.
+    """
     row = list(chosen)
     for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
         entry = entries[half.candidate.id]
         beside = (entries[one.candidate.id] for one in row)
-        place, named = next((i, one) for i, one in enumerate(beside) if entry.id in one.conflicts_with)
-        row.insert(place + (not newest_first or entry.created_at < named.created_at), half)
+        place, named = next((i, one) for i, one in enumerate(beside) if entry.id in _halves(one))
+        is_beside = entry.id not in named.conflicts_with and not asks_for_outdated(question, named)
+        row.insert(place + (not newest_first or is_beside or entry.created_at < named.created_at), half)
     return row
+
+
+def _halves(entry: Entry) -> tuple[str, ...]:
+    newer = changed_in_part_by(entry)
+    return entry.conflicts_with if newer is None else (*entry.conflicts_with, newer)

@@ -277,6 +277,7 @@ class Retriever:
                 one
                 for one in map(found.get, entry.supersedes)
                 if one and one.superseded_by == entry.id and one.created_at <= entry.last_said_at
+                if one.status != "active"  # it goes on but for a part, and is found itself
             ]
             for entry in chosen
         }
@@ -293,7 +294,8 @@ class Retriever:
         unknown = entries.keys() - {one.candidate.id for one in known}
         new = rank([(Candidate(id_), 0.0) for id_ in unknown], entries, weights=self._weights, now=now)
         entries = {**seen.entries, **entries}
-        row = with_halves(chosen, [*known, *new], entries, newest_first=self.settings.newest_first)
+        first = self.settings.newest_first
+        row = with_halves(chosen, [*known, *new], entries, request.query, newest_first=first)
         return replace(seen, ranked=[*seen.ranked, *new], entries=entries, found=seen.found + len(new)), row[
             : request.limit
         ]

@@ -11,11 +11,15 @@ from contracts.ports import Change, Key, TextStore
 from contracts.v1.conflicts import ConflictsRequest, ResolveRequest
 from contracts.v1.entries import Entry, EntryEvent
 from contracts.v1.profile import ProfileRequest
+from contracts.v1.retrieval import RetrieveRequest
 from services.curate.conflicts import list_conflicts, resolve
 from services.curate.privacy import DataStores
 from services.curate.profile import profile
 from services.enrich.lineage import settle_changes
+from services.retrieve.handler import Retriever
+from services.retrieve.settings import RetrieveSettings
 from services.shared.errors import Rejected
+from services.shared.tokens import Cl100kCounter
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 
@@ -210,3 +214,105 @@ async def test_of_a_statement_in_conflict_only_what_both_tell_is_unclear(store: 
 async def test_a_name_with_its_accents_or_without_is_changed(store: TextStore, older: str, newer: str) -> None:
     desk = await Desk.opened(store, older, newer)
     assert [entry.status for entry in await desk.entries()] == ["active", "superseded"]
+
+
+BOSCH, SIEMENS = "I work for Bosch and I'm allergic to nuts.", "I've just started at Siemens."
+
+
+async def texts_found(desk: Desk, query: str, **fields: object) -> list[str]:
+    retriever = Retriever(
+        store=desk.stores.text, vectors=None, embedder=None, counter=Cl100kCounter(), settings=RetrieveSettings()
+    )
+    reply = await retriever.retrieve(RetrieveRequest.model_validate({"user_id": "ann", "query": query} | fields))
+    return [item.text for item in reply.items]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "known"),
+    [
+        (BOSCH, SIEMENS, {"Is allergic to nuts", "Works for Siemens"}),
+        (
+            "I live in Leeds with my boyfriend Marcus and we have a cat called Biscuit.",
+            "I've moved to Otley.",
+            {"Has a cat named Biscuit", "Lives in Otley", "Marcus is their boyfriend"},
+        ),
+        (
+            "I take ramipril 5 mg and metformin. My doctor is Dr Seidel.",
+            "Dr Seidel raised the ramipril to 10 mg.",
+            {"Dr Seidel is their doctor"},
+        ),
+        ("I take metformin and ramipril.", "I stopped taking metformin.", set()),
+        ("I'm vegan and I live in Bonn.", "I eat meat again.", {"Lives in Bonn"}),
+    ],
+)
+async def test_what_the_newer_one_does_not_touch_goes_on(
+    store: TextStore, older: str, newer: str, known: set[str]
+) -> None:
+    desk = await Desk.opened(store, older, newer, manually_saved=True)
+    assert await desk.keep("new") == ("active", "active")
+    assert await desk.questions() == []
+    before = await desk.entries()
+    assert await desk.keep("new") == ("active", "active")
+    assert await desk.entries() == before
+    assert {text for text, now, _ in await facts_of(store) if now} == known
+    await settle_changes([before[0]], contradictions=True, store=store)
+    assert await desk.entries() == before
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drive a Honda Jazz to work, it is red and cheap", "The Jazz got written off in a crash"),
+        ("My brother Ben lives in Oslo.", "Ben has moved to Bergen."),
+        ("I have a cat called Biscuit, she is black.", "Biscuit died yesterday."),
+        (HUBER, HOFER),
+    ],
+)
+async def test_what_tells_nothing_else_goes_as_a_whole(store: TextStore, older: str, newer: str) -> None:
+    desk = await Desk.opened(store, older, newer, manually_saved=True)
+    assert await desk.keep("new") == ("active", "superseded")
+
+
+async def test_what_goes_on_is_found_and_behind_what_replaced_a_part_of_it(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    await desk.keep("new")
+    assert await texts_found(desk, "what am I allergic to?") == [BOSCH, SIEMENS]
+    assert await texts_found(desk, "Do I work for Bosch?") == [SIEMENS, BOSCH]
+    assert await texts_found(desk, "Where do I work?", now=NOON + minutes(0.5)) == [BOSCH]
+
+
+async def test_what_was_replaced_stays_so_when_the_newer_one_is_forgotten(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    await desk.keep("new")
+    await store.forget([Key("ann", desk.newer.id)], until=None)
+    assert await facts_of(store) == [("Is allergic to nuts", True, False), ("Works for Bosch", False, False)]
+
+
+async def test_what_is_said_again_as_a_whole_is_so_again(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    await desk.keep("new")
+    _, older = await desk.entries()
+    again = older.model_copy(update={"last_said_at": NOON + minutes(9)})
+    await store.replace([Change(older, again)])
+    assert ("Works for Bosch", True, False) in await facts_of(store)
+
+
+async def test_a_decision_about_a_part_can_be_changed(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    before = [entry.conflicts_with for entry in await desk.entries()]
+    for keep in ("both", "open"):
+        await desk.keep("new")
+        assert await desk.keep(keep) == ("active", "active")
+        newer, older = await desk.entries()
+        assert (newer.supersedes, older.superseded_by, older.valid_until, older.outdated) == ((), None, None, ())
+    assert [entry.conflicts_with for entry in await desk.entries()] == before
+
+
+async def test_a_part_that_is_outdated_is_asked_about_no_more(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    await desk.keep("new")
+    later = an_entry("ann", "I've just started at Miele.", created_at=NOON + minutes(60), conversation_id="talk")
+    await store_entries(store, [later])
+    await settle_changes([later], store=store)
+    assert await desk.questions() == []
+    assert ("Works for Miele", True, False) in await facts_of(store)

@@ -17,6 +17,7 @@ from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
 from services.shared.core.cards import Card
 from services.shared.core.dates import in_zone
+from services.shared.core.lineage import outdated_facts
 from services.shared.core.passages import excerpt, passage, snippet, span
 
 HEAD = (
@@ -313,7 +314,9 @@ def _label(entry: Entry, now: datetime | None) -> str:
         said += f", {ago((now.date() - last).days)}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
     others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
-    return _labelled((said, who, entry.type, entry.id[:8], sources, others and f"conflicts with {others}"))
+    gone = "; ".join(outdated_facts(entry))
+    marks = (others and f"conflicts with {others}", gone and f"so no longer: {gone}")
+    return _labelled((said, who, entry.type, entry.id[:8], sources, *marks))
 
 
 def line_of(parts: Iterable[str], text: str) -> str:

@@ -36,12 +36,25 @@ _LOWER_MONTH = re.compile(
 )
 """A day of a month whose name in lower case is a verb, too."""
 
+_LASTING = re.compile(r"\b(?:till|til|until)\b", re.IGNORECASE)
+_BY = re.compile(r"\b(?:by|before|due)\b", re.IGNORECASE)
 _NOT_YET = re.compile(r"\b(?:since|last|ago|yesterday|every|each)\b")
 _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 
 
 def due_on(sentence: str, said_at: datetime) -> date | None:
-    """The day by which what a sentence tells is due, counted from when it was said; None where it names none."""
+    """The day by which what a sentence tells is due, counted from when it was said; None where it names none.
+
+    What lasts "from 3 July till 24 July", be it every day, is due when it ends.
+    """
+    if (last := _LASTING.search(sentence)) and not _BY.search(sentence):
+        day = _due_on(sentence[last.start() :], said_at)
+        if day is not None:
+            return day
+    return _due_on(sentence, said_at)
+
+
+def _due_on(sentence: str, said_at: datetime) -> date | None:
     lower = " ".join(sentence.lower().split())
     if _NOT_YET.search(lower):
         return None

@@ -15,11 +15,14 @@ from typing import Literal, TypeAlias
 from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_change
+from services.shared.core.corrections import denies
 from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.fact_values import is_known_place
 from services.shared.core.facts import Fact, facts_in, names_alone, people_named
 from services.shared.core.names import plain_name
+from services.shared.core.over import is_over
 from services.shared.core.statements import differ, kinds, terms
+from services.shared.core.updates import leaves_some, relation
 
 Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
 """What becomes of an older statement: it is no longer so; it states other things, too; it may be of somebody else, or
@@ -37,6 +40,9 @@ _AS_HOME = re.compile(
     r"\b(?:flat|house|apartment|home|city|town|village|country|abroad|suburb|neighbou?rhood|district|island|coast|rent"
     r"|landlord|in with)\b"
 )
+_MORE_OF_IT = re.compile(r"(?:,|\.|;|!|\band\b|\bbut\b)+\s+(?:it|they|she|he)\b(?:'s|'re)?[^.;!?\n]*", re.IGNORECASE)
+"""What is said further of something named just before: "…, it is red and cheap"."""
+
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -108,6 +114,37 @@ def _is_of_namesake(new: str, old: Sequence[Fact]) -> bool:
     """Whether a statement is of somebody else than older facts introduce by the same name."""
     named = people_named(new)
     return any(are_of_several(named[name] | kins) for name, kins in introduced(old).items() if name in named)
+
+
+def outdated_in(text: str, by: str) -> frozenset[str] | None:
+    """The facts, as texts, of an older statement that a newer one, which holds, has ended; None: nothing of it goes on.
+
+    What goes on are its other facts, but for who somebody is of whom it told nothing else, and what else it states.
+    """
+    people = introduced((*_read(text), *_read(by))).keys()
+    old, new = _read(text, people), {fact.plain_key: fact for fact in _read(by, people)}
+    gone = [fact for fact in old if _is_replaced(fact, new.get(fact.plain_key)) or _is_ended(fact, old, text, by)]
+    named = {plain_name(fact.entity_label) for fact in gone}
+    more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
+    if not more and not leaves_some(_MORE_OF_IT.sub("", text), by):
+        return None
+    return frozenset(fact.text for fact in gone)
+
+
+def _is_ended(fact: Fact, beside: Sequence[Fact], text: str, by: str) -> bool:
+    """Whether a statement says of a fact in another one that it is not so: of one told together with others by name.
+
+    Who somebody is holds where that is said of them by name.
+    """
+    if any(one.is_of(fact) for one in ended_in(by)):
+        return True
+    clause, said = text[slice(*fact.span)], terms(by.lower())
+    told = relation_told(fact)
+    if told and terms(told[0].lower()) & said:
+        return False
+    if sum(one.span == fact.span for one in beside) > 1 and not terms(fact.value.lower()) & said:
+        return False
+    return relation(clause, by) in ("update", "contradiction") or denies(clause, by) or is_over(clause, by)
 
 
 def _change(text: str, people: _People) -> _Change:

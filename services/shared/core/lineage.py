@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
+from typing import Any
 
 from contracts.ports import Key, RecordKey
 from contracts.v1.entries import Entry
@@ -12,6 +14,10 @@ from contracts.v1.facts import MOST_ORDINAL, ProposedFact
 from contracts.v1.turns import entry_id
 
 _KEY_TAG = re.compile("k[0-9a-f]{12}")
+
+
+IN_USE: Mapping[str, Any] = {"superseded_by": None, "valid_until": None, "outdated": ()}
+"""The fields of an entry that nothing has superseded, not even in part."""
 
 
 def conflict_key(newer: Entry, older_id: str) -> RecordKey:
@@ -68,6 +74,30 @@ def superseded_if_active(entry: Entry, by: Entry) -> Entry | None:
     return superseded(entry, by) if entry.status == "active" else None
 
 
+def superseded_in_part(entry: Entry, by: Entry, outdated: Collection[str]) -> Entry | None:
+    """An entry in use that goes on, but for these facts, which another one replaced; None of any other."""
+    if entry.status != "active":
+        return None
+    update = {
+        "superseded_by": by.id,
+        "valid_until": max(entry.created_at, by.created_at),
+        "outdated": tuple(sorted(outdated)),
+    }
+    new = entry.model_copy(update=update)
+    return new.model_copy(update={"updated_at": datetime.now(UTC)}) if new != entry else None
+
+
+def changed_in_part_by(entry: Entry) -> str | None:
+    """The id of what replaced a part of an entry in use, which was not said again since."""
+    until = entry.valid_until if entry.status == "active" else None
+    return entry.superseded_by if until is not None and entry.last_said_at <= until else None
+
+
+def outdated_facts(entry: Entry) -> tuple[str, ...]:
+    """The texts of the facts in an entry in use that are so no longer."""
+    return entry.outdated if changed_in_part_by(entry) else ()
+
+
 def superseded_after(entry: Entry, moment: datetime) -> bool:
     """Whether an entry that is superseded now was in use at a moment."""
     until = entry.valid_until if entry.status == "superseded" else None
@@ -81,11 +111,10 @@ def was_rejected(entry: Entry) -> bool:
 
 
 def restored(entry: Entry) -> Entry:
-    """The entry in use again that another one had superseded."""
-    update = {"status": "active", "superseded_by": None, "valid_until": None, "updated_at": datetime.now(UTC)}
-    return entry.model_copy(update=update)
+    """The entry in use again as a whole that another one had superseded."""
+    return entry.model_copy(update={"status": "active", **IN_USE, "updated_at": datetime.now(UTC)})
 
 
 def restored_from(entry: Entry, by: Entry) -> Entry | None:
-    """The same of one that this other superseded; None of any other."""
-    return restored(entry) if entry.status == "superseded" and entry.superseded_by == by.id else None
+    """The same of one that this other superseded, be it in part; None of any other."""
+    return restored(entry) if entry.status in ("active", "superseded") and entry.superseded_by == by.id else None

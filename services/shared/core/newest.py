@@ -16,6 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
+from services.shared.core.lineage import changed_in_part_by, outdated_facts
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import LIGHT, differ, kinds
@@ -108,11 +109,14 @@ def newest_first(
         return order
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
-    changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or asked.is_news(one)}
+    looked_at = enumerate(entries[:_LOOKED_AT])
+    changes = ended | {i for i, one in looked_at if one.conflicts_with or one.supersedes or asked.is_news(one)}
 
     def goes_before(i: int, here: int) -> bool:
         newer, older = entries[i], entries[here]
-        if (i in ended or older.id in newer.conflicts_with) and newer.created_at > older.created_at:
+        is_asked = changed_in_part_by(older) == newer.id and asks_for_outdated(question, older)
+        is_at_odds = older.id in newer.conflicts_with or is_asked
+        if (i in ended or is_at_odds) and newer.created_at > older.created_at:
             return True
         if similarity[i, here] < _ALIKE:
             return False
@@ -134,6 +138,12 @@ def newest_first(
 def asks_for_former(question: str) -> bool:
     """Whether a question is for what was so at first, or before something."""
     return _FORMERLY.search(question.lower()) is not None
+
+
+def asks_for_outdated(question: str, entry: Entry) -> bool:
+    """Whether a question may be for what of an entry is so no longer: always, where nobody knows what that is."""
+    outdated = " ".join(outdated_facts(entry))
+    return not outdated or not _terms_in(question).isdisjoint(_terms_in(outdated))
 
 
 class _Asked(NamedTuple):

@@ -12,7 +12,7 @@ from itertools import takewhile
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
-from services.shared.core.statements import KIN, Sentence, kinds, parsed, terms, things
+from services.shared.core.statements import KIN, MONTHS_AND_DAYS, Sentence, kinds, parsed, terms, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
@@ -50,6 +50,11 @@ _RUNS = re.compile(
     rf"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){{0,3}}?) (?P<how>runs?|{MADE})"
     r" (?:in|on|with|at) (?P<what>\S+(?: \S+){0,3})"
 )
+_COUNTED = re.compile(
+    rf"(?<![\w.:-])\d+ (?!(?:on|at|in|for|and|or|to|of|now|am|pm|from|with|{MONTHS_AND_DAYS})\b)[a-z][\w'-]*"
+)
+"""How many of something there are: neither a day of a month nor a time of day."""
+
 _DOSES = re.compile(r"(\d+(?:[.,]\d+)?) ?(mg|mcg|µg|ml|iu|units)\b")
 _OF_DOSES = terms("dose dosage day night morning evening increase reduce raise lower daily went up down take takes")
 _SOMEBODY = frozenset("her his their she he they him them".split())
@@ -91,6 +96,16 @@ def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old
     if named:
         return _LANGUAGES.isdisjoint(is_) != _LANGUAGES.isdisjoint(it_was)
     return bool(now.preposition) and (is_[0] in _DETERMINERS) != (it_was[0] in _DETERMINERS)
+
+
+def counts_at_another_time(said: str, before: str) -> bool:
+    """Whether both tell how many there are of something, not the same, and on another day or at another time: three
+    exams in March leave two on Friday as they are."""
+    new, old = (_NUMBER_WORD.sub(lambda found: _DIGITS[found[0]], text) for text in (said, before))
+    counts = [_COUNTED.findall(text) for text in (new, old)]
+    is_, was = (kinds(_COUNTED.sub("", text)) for text in (new, old))
+    told = {"day", "clock"} & is_.keys() & was.keys()
+    return all(counts) and counts[0] != counts[1] and any(is_[kind] != was[kind] for kind in told)
 
 
 def _head(value: str) -> list[str]:

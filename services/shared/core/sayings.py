@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
-from services.shared.core.lineage import superseded_after
+from services.shared.core.lineage import IN_USE, changed_in_part_by, superseded_after
 from services.shared.core.pinning import own_importance, weighed
 from services.shared.core.salience import repeat_boost
 
@@ -66,8 +66,9 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
     """
     if moment is None:
         return entry
-    if superseded_after(entry, moment):
-        entry = entry.model_copy(update={"status": "active", "superseded_by": None, "valid_until": None})
+    until = entry.valid_until if changed_in_part_by(entry) else None
+    if superseded_after(entry, moment) or (until is not None and moment < until):
+        entry = entry.model_copy(update={"status": "active", **IN_USE})
     if entry.last_said_at <= moment:
         return entry
     before = tuple(saying for saying in entry.repeated_in if saying.at <= moment)

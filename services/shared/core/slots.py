@@ -20,7 +20,7 @@ from services.shared.core.fact_ends import ended_in, ends_anything, points_back
 from services.shared.core.fact_times import time_over
 from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
-from services.shared.core.lineage import was_rejected
+from services.shared.core.lineage import outdated_facts, was_rejected
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
 from services.shared.core.sayings import as_of as entry_as_of
@@ -205,7 +205,8 @@ def _with_ends(
         return entry.status == "superseded" and not _goes_on(fact, facts[entry.id], gone.union(replaced.get(by, ())))
 
     def until(fact: Fact, entry: Entry) -> datetime | None:
-        return entry.valid_until if is_replaced(fact, entry) else ends.first(fact, entry)
+        is_gone = fact.text in outdated_facts(entry) or is_replaced(fact, entry)
+        return entry.valid_until if is_gone else ends.first(fact, entry)
 
     return [
         _Said(of_one_person(fact, persons), entry, until(fact, entry))

@@ -93,6 +93,7 @@ _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug"
     "|sep|sept|oct|nov|dec"
 )
+MONTHS_AND_DAYS = f"{_MONTHS}|{_DAYS}"
 _SHORT_MONTHS = {short: month for month in _MONTHS.split("|")[:12] for short in (month[:3], month[:4])}
 _DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
@@ -17,7 +17,13 @@ from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_
 from services.shared.core.fact_values import may_be_a_place
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
 from services.shared.core.occasions import RECURRING, is_once
-from services.shared.core.renewals import MADE, is_another_dose, is_of_another_kind, takes_the_place
+from services.shared.core.renewals import (
+    MADE,
+    counts_at_another_time,
+    is_another_dose,
+    is_of_another_kind,
+    takes_the_place,
+)
 from services.shared.core.statements import (
     KIN,
     NEGATIONS,
@@ -62,6 +68,7 @@ _MOST_WORDS = 40
 _DETERMINERS = frozenset("my our the this that".split())
 _TO_PLACE = re.compile(r"\b(?:moved?|moving|relocated|shifted)\b")
 _AND = re.compile(r",? (?:and|&) |, ")
+_PLACED_AT = re.compile(r"\b(?:on|at|in|for|with|to) ")
 _PLACED = frozenset("is are live lives meet meets sit sits happens takes runs".split())
 _STARTING = frozenset("starts start begins begin leaves leave departs".split())
 _OF_OTHERS = frozenset("my our the his her their many most some".split())
@@ -120,7 +127,9 @@ def leaves_some(old: str, new: str) -> bool:
         sum("number" in kinds(part) for part in _AND.split(clause.text)) > 1 for clause in clauses_of(old)
     ):
         return True
+    ended = [verb_and_name(claim.old)[1] for claim in told if claim.form in ("ended", "switched")]
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
+    changed += [name for name in (*ended, *chain(*map(_PLACED_AT.split, ended))) if terms(name)]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
 
 
@@ -138,7 +147,10 @@ def relation(old: str, new: str) -> Relation:
     for before in clauses_of(old):
         for claim in claims(new):
             changes = claim.form is not None and _changes(claim, before)
-            if claim.form == "renewed" and is_of_another_kind(_stated(claim.said), _stated(before.text), new, old):
+            if claim.form == "renewed" and (
+                is_of_another_kind(_stated(claim.said), _stated(before.text), new, old)
+                or counts_at_another_time(claim.said, before.text)
+            ):
                 continue
             changes = changes and not is_once(claim, before, new, does=is_stative(before))
             if changes and not _is_beside(claim, before, new) and not _is_with_another(claim, before, party):

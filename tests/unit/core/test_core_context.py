@@ -420,3 +420,12 @@ def test_what_was_true_before_follows_code_on_its_own_line() -> None:
     old = an_entry(2, "an older script", valid_until=MOMENT)
     shown = assemble([an_entry(1, CODE)], token_budget=9000, counter=Characters(), former={an_entry(1).id: [old]})
     assert "\n  [before: an older script (until 2026-02-01)]\n" in shown.context
+
+
+def test_what_is_so_no_longer_of_a_memory_is_marked() -> None:
+    until = MOMENT + timedelta(days=2)
+    part: dict[str, Any] = {"superseded_by": "another", "valid_until": until, "outdated": ("Works for Bosch",)}
+    entry = an_entry(text="I work for Bosch and I'm allergic to nuts.", **part)
+    assert "| so no longer: Works for Bosch]" in block(entry).context
+    again = entry.model_copy(update={"last_said_at": until + timedelta(days=1)})
+    assert "so no longer" not in block(again).context

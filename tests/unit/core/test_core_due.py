@@ -37,6 +37,11 @@ MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
         ("I need to renew it by 7/15/2026", "2026-07-15"),
         ("I need to renew it by 15.7.2026", "2026-07-15"),
         ("i need to renew it by the 3rd of may", "2026-05-03"),
+        ("I must water them every evening from 3 July till 24 July", "2026-07-24"),
+        ("I have to feed the cat each day until Friday", "2026-03-06"),
+        ("I have to hand it in till 12 March", "2026-03-12"),
+        ("i must send it til tomorrow", "2026-03-03"),
+        ("I'm away until Friday, I need to pay by 3 April", "2026-04-03"),
     ],
 )
 def test_a_day_is_read_as_it_is_said(text: str, day: str) -> None:
