@@ -78,11 +78,13 @@ def _marked(text: str) -> Iterator[_Span]:
 
 _TIME = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[APap]\.?[Mm]\.?)?"
 _DATE = (
-    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}\.? [A-Z][a-z]{2,8}\.?(?:,? \d{4})?|(?:[Tt]oday|[Yy]esterday)(?: at)?)"
+    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}\.? [A-Z][a-z]{2,8}\.?(?:,? \d{4})?"
+    r"|[A-Z][a-z]{2,8}\.? \d{1,2}(?:,? \d{4})?|(?:[Tt]oday|[Yy]esterday)(?: at)?)"
 )
-_STAMP = rf"(?:\[(?:{_DATE},? {{0,2}})?{_TIME}\]|(?P<dated>{_DATE},? {{0,2}}{_TIME})|{_TIME})"
-_WORD = r"[^\W\d_][\w.'’-]*"
-_WHO = rf"[<@~]?(?P<who>{_WORD}(?: {_WORD}){{0,3}}?)>?(?: \([^()\n]{{1,20}}\))?"
+_STAMP = rf"(?:\[(?:{_DATE},? {{0,2}})?{_TIME}\]|(?:{_DATE}(?:,? {{0,2}}|T){_TIME}Z?)|{_TIME})"
+_DATED = re.compile(_DATE)
+_WORD = r"[^\W\d_][\w.'’/-]*"
+_WHO = rf"[<~]?(?P<who>@?{_WORD}(?: {_WORD}){{0,3}}?)>?(?: \([^()\n]{{1,20}}\))?"
 _LABELLED = re.compile(
     rf"^[ \t*_•-]{{0,4}}(?:(?P<stamp>{_STAMP})[ \t]*[-–—]?[ \t]*)?[*_]{{0,2}}{_WHO}(?:[*_]{{0,2}}:[*_]{{0,2}}|(?<=>))"
     r"(?:[ \t]+(?P<said>\S[^\n]*)|[ \t]*$)",
@@ -97,11 +99,12 @@ _SENDERS, _VOICES = wordlists.words("pasted", "senders"), wordlists.words("paste
 _NO_SENDERS = wordlists.words("pasted", "no senders")
 _FIRST_NAMES = wordlists.words("names", "first names") | wordlists.words("names", "nicknames")
 _DETERMINER = re.compile("(?:the|my|our) ")
+_HANDLE = re.compile(r"^@\w|^u/\w|^[a-z]{3,}\d|\w_\w")
 _PARTICLES = frozenset("de del della di da dos van von der den ter la le al el bin ibn".split())
 _TWO_VOICES = 2
 _IN_DIALOGUE = re.compile(
-    r"\b(?:you|your|u|ur)\b|^(?:hi|hey|hello|ok|okay|yes|yep|no|nope|lol|haha\w*|thanks?|thx|cool|nice|great|wow|oh"
-    r"|congrats|congratulations|really|sure|bye|np|good (?:morning|evening|night)|see you)\b"
+    r"\b(?:you|your|u|ur)\b|^(?:hi|hey|hello|ok|okay|yes|yep|no|nope|lol|haha\w*|thanks?|thx"
+    r"|congrats|congratulations|bye|np|good (?:morning|evening|night)|see you)\b"
 )
 _OF_SPEAKER = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|we|we['’](?:re|ve|ll))\b")
 _OF_ANOTHER = re.compile(r"\b(?:he|she|him|her|his|hers|i (?:need|must|should|owe|forgot|promised|have to))\b")
@@ -119,8 +122,8 @@ class _Line:
 
     @property
     def is_voice(self) -> bool:
-        """Whether it is said by "me", "him", or Q and A."""
-        return self.who in _VOICES
+        """Whether it is said by "me", "him", Q and A, or somebody with a user name."""
+        return self.who in _VOICES or _HANDLE.search(self.who) is not None
 
     @property
     def is_person(self) -> bool:
@@ -147,11 +150,13 @@ def _labelled(text: str) -> Iterator[_Line]:
     for one in found:
         who, stamp = one["who"], one["stamp"] or ""
         words = who.split()
-        first = words[0].lower().strip(".")
+        first = words[0].lower().strip(".@")
         is_named = first not in ("my", "our") and all(word[0].isupper() or word in _PARTICLES for word in words)
         is_known = first in _FIRST_NAMES or _DETERMINER.sub("", who.lower()) in _SENDERS | _VOICES
-        if (is_known or is_named) and (first in _VOICES or first not in _NO_SENDERS):
-            is_stamped = len(re.findall(r"\d+", stamp)) > 3 or stamp.startswith("[")
+        is_dated = _DATED.search(stamp) is not None and (is_known or one["said"] is not None)
+        is_stamped = is_dated or stamp.startswith("[")
+        is_somebody = is_known or is_named or is_stamped or _HANDLE.search(who)
+        if is_somebody and (first in _VOICES or first not in _NO_SENDERS):
             yield _Line(who.lower(), one["said"] or "", is_stamped, one.start(), one.end())
 
 
@@ -212,16 +217,23 @@ _WORKING = re.compile(_pattern("working on it"))
 _ARRIVING = re.compile(_pattern("arriving"))
 _ARRIVING_TEXTS = re.compile(_pattern("arriving texts"))
 _NO_HEADING = re.compile(rf"\b(?:{'|'.join(wordlists.listed('pasted', 'no heading'))})\b")
+_SOMEBODY_NOW = re.compile(
+    rf"\W*(?:(?:my|our|the) )?(?:{'|'.join(sorted(_SENDERS - _NO_SENDERS))})(?: (?:on|over|via|by) (?:the )?\w+| at \w+"
+    r"| just now| right now| today| yesterday| tonight| (?:this|last) \w+)+"
+)
 _FROM_SOMEBODY = re.compile(rf"\W*from (?:my|our|his|her|their|the) (?:{'|'.join(sorted(_SENDERS))})")
 _HEADING = re.compile(
-    rf"(?:[-*#•\d.]+ )?(?P<before>(?:[\w'’&.-]+ ){{0,4}}?)(?P<text>{_pattern('texts')})"
+    rf"(?:[-*#•\d.]+ )?(?P<before>(?:[\w'’&.-]+ ){{0,4}}?)(?P<text>{_pattern('texts')}|{_pattern('other texts')})"
     r"(?: (?:chain|thread|draft|body))?(?P<after>\W*|[,(:].*"
     r"| (?:from|by|of|on|in|at|under|about|for|to|with|between|i|we|he|she|they|that|which|my|our|his|her|the|number"
     r"|chapter|part|version|so far|today|yesterday|\d+|#\d+|[-–—])(?!\w).*)"
 )
-_OF_ANYBODY = re.compile(_pattern("texts of anybody"))
+_OF_ANYBODY = re.compile(f"{_pattern('texts of anybody')}|{_pattern('other texts')}")
 _WHOSE = re.compile(_pattern("whose"))
-_FROM_WHOM = re.compile(r" ?(?:from|by|of|for|to|under|on my|i found|i got|we got|he|she|they)\b")
+_FROM_WHOM = re.compile(
+    r" ?(?:(?:from|by|of)(?! (?:me|us|today|(?:the|this|last) (?:day|week|month|year))\b)|under|on my|i found"
+    rf"|i got|we got|he|she|they|for (?:my|our|his|her|their|an?|the) (?:\w+ )?(?:{'|'.join(sorted(_SENDERS))}))\b"
+)
 _LONGEST_HEADING = 14  # words
 _POLITE = re.compile(rf"(?:{_pattern('politely')} )*{_pattern('working on it')}|.*\bplease\b")
 _COLON = re.compile(r":(?=[\s\"“'„«*_]|$)")
@@ -269,7 +281,7 @@ def _names_a_text(opening: str) -> bool:
     opening = opening.strip()
     if _OF_USER.search(opening):
         return False
-    if _FROM_SOMEBODY.fullmatch(opening):
+    if _FROM_SOMEBODY.fullmatch(opening) or _SOMEBODY_NOW.fullmatch(opening):
         return True
     arrives = _ARRIVING.search(f"{opening}:") or _ARRIVING_TEXTS.search(opening)
     return bool(arrives or _ASKING.search(opening) or _is_heading(opening))
