@@ -209,7 +209,9 @@ def _worked_on(text: str) -> Iterator[_Span]:
 # --- what is announced --------------------------------------------------------------------------------------------
 
 _TELLING, _HANDING_OVER = re.compile(_pattern("telling")), re.compile(_pattern("handing over"))
-_I_SAID = re.compile(r"\b(?:i|we)(?: have| already| just|'ve)* (?:said|told|wrote|mentioned)\b")
+_I_SAID = re.compile(
+    r"\b(?:i|we)(?: have| already| just|'ve)* (?:said|told|wrote|mentioned|asked|replied|answered|texted)\b"
+)
 _OF_USER = re.compile(_pattern("of the user"))
 _LISTED = re.compile(_pattern("liked or to be done"))
 _ASKING = re.compile(_pattern("asking about a text"))
