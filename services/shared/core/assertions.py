@@ -22,7 +22,8 @@ from services.shared.core.facts import (
     pieces_between,
     spelled_out,
 )
-from services.shared.core.statements import JOKING, LIGHT, TELLING, UNSURE, VERBS
+from services.shared.core.own_words import own_words
+from services.shared.core.statements import JOKING, LIGHT, UNSURE, VERBS
 
 _pattern = partial(wordlists.pattern, "extraction")
 _PREDICATES = {
@@ -38,7 +39,6 @@ _RELATIONS = frozenset({"relationship", "relation", *_KIN})
 _WISHES = wordlists.words("extraction", "wishes")
 _DENYING, _ENDING = re.compile(_pattern("denying")), re.compile(_pattern("ending"))
 _CALLED = re.compile(r"calls? me", re.IGNORECASE)
-_I_SAID = re.compile(r"\bi(?: have| already| just)* (?:said|told|wrote|mentioned)\b")
 _AFTER = re.compile(r"\b(?:in|at|to|from|for|with|on|near|of|by|around|since|until)(?: the)?\s+$", re.IGNORECASE)
 _ALLOWING = re.compile(r"\byou (?:can|may|could) ")
 _POLITE = re.compile(_pattern("polite"), re.IGNORECASE)
@@ -93,7 +93,7 @@ class Claim:
 
 def is_asserted(claim: Claim, turn: str) -> bool:
     """Whether a turn says this outright, anywhere."""
-    text = spelled_out(turn)
+    text = spelled_out(own_words(turn))
     return JOKING.search(text.lower()) is None and any(
         _Place(claim, text, *place).is_assertion() for place in _places(claim, text)
     )
@@ -117,7 +117,6 @@ class _Place:
     def __init__(self, claim: Claim, text: str, begin: int, end: int) -> None:
         self._claim, self._text, self._value = claim, text, (begin, end)
         bounds = [*pieces_between(text, SENTENCE, 0, len(text))]
-        self._told_before = [text[start:stop] for start, stop in bounds if start <= begin]
         self._sentence = next(((a, b) for a, b in bounds if a <= begin < b), (begin, end))
         self._patterns = [_PREDICATES[slot] for slot in sorted(claim.slots & _PREDICATES.keys())]
         self._predicate = self._found_predicate()
@@ -159,10 +158,7 @@ class _Place:
         for quoted in _QUOTE.finditer(self._text):
             if quoted.start() < begin < quoted.end() and quoted[0].strip("\"' ,.") != self._text[begin:end]:
                 return True
-        return any(
-            colon and TELLING.search(_I_SAID.sub("", opening.lower()))
-            for opening, colon, _ in (one.partition(":") for one in self._told_before)
-        )
+        return False
 
     def _is_stated(self) -> bool:
         a, b = self._sentence

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.context import HEAD, TAIL
-from services.shared.core.statements import not_after
+from services.shared.core.own_words import not_after
 from services.shared.core.traits import is_mere_request
 
 REPEATS_FROM = 0.7

@@ -25,15 +25,13 @@ from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
+from services.shared.core.own_words import SENTENCE_END, opens_others_words, own_words
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
     ASKING,
     QUOTED,
-    SENTENCE_END,
     UNSURE,
     is_joking,
-    opens_others_words,
-    without_quoted_lines,
     without_retracted,
 )
 from services.shared.core.traits import ByText
@@ -312,7 +310,7 @@ def _told_by_clause(text: str, known: Collection[str]) -> Iterator[tuple[_Clause
 
 def _readable(text: str) -> str:
     """The beginning of a text as it is read, each character where it was."""
-    return with_names(without_retracted(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT))))
+    return with_names(without_retracted(own_words(text[:_LONGEST].translate(_STRAIGHT))))
 
 
 def people_named(text: str) -> dict[str, frozenset[str]]:
@@ -343,9 +341,8 @@ def _denied(said: _Clause) -> Iterator[Found]:
 
 def _clauses_of(text: str) -> Iterator[_Clause]:
     for begin, end in pieces_between(text, SENTENCE, 0, len(text)):
-        if opens_others_words(text[begin:end]):
-            return
-        yield from _clauses(text, begin, end)
+        if not opens_others_words(text[begin:end]):
+            yield from _clauses(text, begin, end)
 
 
 def is_joke(text: str) -> bool:

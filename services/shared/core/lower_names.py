@@ -7,7 +7,7 @@ from functools import cache
 
 from services.shared.core import wordlists
 
-_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names")
+_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
 _WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
 _ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"

@@ -17,6 +17,7 @@ from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
 from services.shared.core.lineage import changed_in_part_by, outdated_facts
+from services.shared.core.own_words import own_words
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import LIGHT, differ, kinds
@@ -242,6 +243,6 @@ def _names(text: str) -> frozenset[int]:
 
 _names_in = ByText(_names)
 _terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text[:_BEGINNING]))))
-has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
+has_word_of_change = ByText(lambda text: _CUE.search(own_words(text).lower()) is not None)
 _named_in = ByText(_kinds)
-_tells_an_end = ByText(lambda text: _END.search(text.lower()) is not None or ends_anything(text))
+_tells_an_end = ByText(lambda text: _END.search(own_words(text).lower()) is not None or ends_anything(text))

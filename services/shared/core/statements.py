@@ -10,20 +10,12 @@ from itertools import dropwhile, takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
+from services.shared.core.own_words import SENTENCE_END, opens_others_words, own_words
 from services.shared.core.text import unfolded
 
 _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
 
-
-def not_after(section: str) -> str:
-    """A condition on a place in a text: no abbreviation of a section stands before it."""
-    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
-
-
-_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{not_after('abbreviations before numbers')}))"
-SENTENCE_END = rf"(?<=[.!?;\n])(?i:{not_after('abbreviations')}){_BEFORE_NUMBER}\s+"
-"""Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
 
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
@@ -73,9 +65,6 @@ SPEAKERS = frozenset({"i", "we"})
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
 _JOKED_BEFORE = re.compile(wordlists.pattern("changes", "joked before"))
-TELLING = re.compile(wordlists.pattern("changes", "telling"))
-HANDING_OVER = re.compile(wordlists.pattern("changes", "handing over"))
-_QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 RECENTLY = re.compile(wordlists.pattern("changes", "recently"))
 """When something came about that is still so, to be left out where only what came about counts."""
@@ -110,11 +99,6 @@ _PLACED = frozenset("in at on to for with from near by".split())
 _VALUE_RETRACTED = 60  # characters
 _SIGNS_AT_END = re.compile(r"(?: (?:btw|by the way|tho|lol|haha+|fyi)\b)?[^\w'\"%€$£]*$")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
-
-
-def without_quoted_lines(text: str) -> str:
-    """The text with blanks for its lines that begin with ">", each character where it was."""
-    return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
 
 
 def without_retracted(text: str) -> str:
@@ -153,12 +137,6 @@ def is_joking(lower: str) -> bool:
     return JOKING.search(_JOKED_BEFORE.sub("", lower, count=1)) is not None
 
 
-def opens_others_words(sentence: str) -> bool:
-    """Whether what follows a sentence, or a colon in it, is somebody else's, or is only to be worked on."""
-    opening, colon, _ = sentence.lower().partition(":")
-    return (colon != "" and TELLING.search(opening) is not None) or HANDING_OVER.match(opening.lstrip()) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One statement: its words in lower case, spelled out, and whether it states something that is so, or long was."""
@@ -185,12 +163,12 @@ class Clause:
 
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
-    """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
-    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(without_quoted_lines(unfolded(text[:_LONGEST]))))
+    """The clauses of a text in its user's own words, in order; those of a joke are not meant."""
+    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(own_words(unfolded(text[:_LONGEST]))))
     joking = is_joking(plain.lower())
-    found, told = [], False
+    found = []
     for sentence in _SENTENCE.split(plain):
-        told = told or opens_others_words(sentence)
+        told = opens_others_words(sentence)
         asked = sentence.rstrip(" '\")").endswith("?")
         quoted = QUOTED.search(sentence) is not None
         for part in _CLAUSE.split(sentence):

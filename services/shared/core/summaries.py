@@ -20,6 +20,8 @@ from contracts.ports import Vector
 from contracts.v1.entries import Entry
 from services.shared.core import loops
 from services.shared.core.facts import facts_of
+from services.shared.core.own_words import own_words
+from services.shared.core.persons import people_of
 from services.shared.core.ranking import maximal_marginal_relevance, pairwise_similarity
 from services.shared.core.salience import is_small_talk
 from services.shared.core.statements import clauses, parsed, terms
@@ -225,8 +227,13 @@ def _clipped(sentence: Sentence, limit: int) -> Sentence:
 
 
 def _sentences(entry: Entry) -> list[Sentence]:
+    """The sentences of an entry; of a user's those that are theirs, and not of what they pasted."""
+    text = entry.text[:_READ]
+    own = own_words(text) if entry.role == "user" else text
     return [
-        Sentence(entry.text[begin:end], (entry.id,), entry.role, entry.created_at) for begin, end in spans(entry.text)
+        Sentence(text[begin:end], (entry.id,), entry.role, entry.created_at)
+        for begin, end in spans(text)
+        if own[begin:end] == text[begin:end]
     ]
 
 
@@ -321,15 +328,16 @@ def _newest(found: Iterable[loops.Loop]) -> tuple[Sentence, ...]:
 def _people(said: Sequence[Entry]) -> tuple[Sentence, ...]:
     """The people who are named: those that the annotator found, and those called a relative or friend."""
     found: dict[str, Sentence] = {}
-    texts = [entry.text[:_READ] for entry in said]
+    texts = {entry.id: entry.text[:_READ] for entry in said}
+    own = [texts[entry.id] for entry in said if entry.role == "user"]
+    heard = [texts[entry.id] for entry in said if entry.role != "user"]
     for entry in said:
         names = [one.text for one in entry.entities if one.label == "PERSON" and one.text in entry.text]
-        names = [name for name in dict.fromkeys(names) if not _is_place(name, texts)]
-        names += [match[1] for match in _KIN_NAMED.finditer(entry.text[:_READ])]
-        for name in dict.fromkeys(names):
+        names += [match[1] for match in _KIN_NAMED.finditer(texts[entry.id])]
+        for name in people_of(names, own, heard):
             begin, end = _trimmed(name, 0, len(name), ONE_LINE)
-            if begin < end:
-                found.setdefault(name[begin:end], Sentence(name[begin:end], (entry.id,), entry.role, entry.created_at))
+            if begin < end and name not in found and not _is_place(name, texts.values()):
+                found[name[begin:end]] = Sentence(name[begin:end], (entry.id,), entry.role, entry.created_at)
     return tuple(found.values())[:_NAMED]
 
 
@@ -351,7 +359,7 @@ def _is_former(one: _Candidate, former: Mapping[str, Collection[str]]) -> bool:
 
 def _section(one: _Candidate) -> str | None:
     text, entry = one.sentence.text, one.entry
-    persons = (known.text for known in entry.entities if known.label == "PERSON" and known.text in text)
+    persons = people_of([one.text for one in entry.entities if one.label == "PERSON" and one.text in text], [text])
     named = any(not _is_place(name, (text,)) for name in persons)
     if named or _RELATED.search(text):
         return "people"

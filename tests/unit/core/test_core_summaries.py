@@ -112,6 +112,20 @@ def test_what_is_spoken_of_as_a_place_is_no_person(said: str, people: list[str])
     assert bool(spine_of(turns).people) == bool(people)
 
 
+def test_a_session_is_summed_up_in_the_own_words_of_its_user() -> None:
+    mail = '"Dear Ms Holloway, thank you. I am a vegetarian. I need to see your passport by Friday. Kind regards, Paul"'
+    said = [
+        f"Got this from the agent, what now? {mail}",
+        "What do you think of this letter?\n\nI live in Madrid. I have to renew my lease by May.",
+        "[12/10/2026, 14:02] Ben: I will send the keys on Monday\n[12/10/2026, 14:03] Me: cool",
+        "The flat in Horsforth is above our budget.",
+    ]
+    made = session_summary(a_session("ann", said), {})
+    assert texts(made.what_mattered) == ["The flat in Horsforth is above our budget."]
+    assert (made.one_liner, made.open_loops, made.commitments) == (made.what_mattered[0], (), ())
+    assert texts(spine_of(a_session("ann", said)).profile) == []
+
+
 def test_vectors_tell_what_is_central_and_the_user_counts_more_than_the_assistant() -> None:
     said = a_session("ann", ["the kiln reaches cone six", "glazes craze on porcelain", "parking costs five euros"])
     vectors = dict(
