@@ -11,7 +11,8 @@ from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleReply, SettleRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import read_newest
-from services.shared.core.loops import Loop, State, loops_in
+from services.shared.core.deeds import State
+from services.shared.core.loops import Loop, loops_in
 from services.shared.core.summaries import sayings
 from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden

@@ -16,7 +16,7 @@ from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.summary_writer import SummaryWriter
 from services.shared.core import sessions, summaries
-from services.shared.core.loops import State
+from services.shared.core.deeds import State
 from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.core.sessions import SILENCE, Session
 from services.shared.core.slots import former_of, profile_of

@@ -19,6 +19,7 @@ import numpy as np
 from contracts.ports import Vector
 from contracts.v1.entries import Entry
 from services.shared.core import loops
+from services.shared.core.deeds import State
 from services.shared.core.facts import facts_of
 from services.shared.core.own_words import own_words
 from services.shared.core.persons import people_of
@@ -115,7 +116,7 @@ class _Candidate:
 
 
 def session_summary(
-    entries: Iterable[Entry], vectors: Mapping[str, Vector], settled: Mapping[str, loops.State] | None = None
+    entries: Iterable[Entry], vectors: Mapping[str, Vector], settled: Mapping[str, State] | None = None
 ) -> SessionSummary:
     """The summary of the entries of a session; `vectors` are unit vectors by entry, where there are any.
 
@@ -174,7 +175,7 @@ def within(sentences: Iterable[Sentence], length: int) -> list[Sentence]:
 
 def spine_of(
     entries: Iterable[Entry],
-    settled: Mapping[str, loops.State] | None = None,
+    settled: Mapping[str, State] | None = None,
     former: Mapping[str, Collection[str]] | None = None,
 ) -> Spine:
     """The spine of a space, of what its user said about themselves, others and their projects, and is still to be done.
