@@ -207,9 +207,13 @@ class ChatMemory:
             Problem, RequestFailed, Unavailable: it is one, and could not be done.
         """
         question, asked = exchange.question, exchange.asked
-        if not self._settings.proxy_commands or not question or asked.answering_tools or asked.wants_form:
+        if not self._settings.proxy_commands or not question or asked.answering_tools:
             return None
         conversation = self._conversations.of(exchange.key)
+        if asked.wants_form:  # which the answer to a command has not; a wish that nothing be kept holds
+            if exchange.wishes_incognito:
+                await self._spoken(exchange, conversation, _GO_INCOGNITO)
+            return None
         if not exchange.is_behind(conversation):
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)

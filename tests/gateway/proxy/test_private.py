@@ -53,6 +53,23 @@ async def test_a_chat_is_not_kept_from_where_its_user_wishes_so(
     assert await kept(http, client, user, 0) == set()
 
 
+@pytest.mark.parametrize(
+    ("wish", "more"),
+    [
+        ("From now on this is off the record. What helps against a cold?", {}),
+        ("What helps against a cold? From now on, off the record.", {}),
+        ("Don't save this chat.", {"response_format": {"type": "json_object"}}),
+    ],
+)
+async def test_a_wish_for_the_whole_chat_holds_where_the_model_answers(
+    http: httpx.AsyncClient, client: MemoryClient, user: str, wish: str, more: dict[str, Any]
+) -> None:
+    answer = await chat(http, user, wish, memory_id="c1", **more)
+    assert answer.json()["choices"][0]["message"]["content"] == "Fine."
+    await chat(http, user, SECRET, memory_id="c1")
+    assert await kept(http, client, user, 0) == set()
+
+
 async def test_a_wish_for_the_whole_chat_beside_a_question_is_granted_and_the_question_answered(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
