@@ -22,10 +22,10 @@ from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
 from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
+from services.shared.core.joined import own_statements
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
-from services.shared.core.joined import own_statements
 from services.shared.core.own_words import SENTENCE_END, opens_others_words
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (

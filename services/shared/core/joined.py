@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
+from itertools import pairwise
 
 from services.shared.core import wordlists
 from services.shared.core.own_words import SENTENCE_END, own_words
@@ -27,6 +28,11 @@ _NO_STATEMENT = re.compile(rf"\W*{_pattern('openings')}{_pattern('no statements'
 _SUPPOSED = re.compile(_pattern("supposed"))
 _REASON = re.compile(rf"\W*{_pattern('openings')}(?P<reason>{_pattern('reasons')})")
 _QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
+_BLANKS = re.compile(rf"^(?:{_pattern('marks before')})|(?:{_pattern('marks anywhere')})", re.MULTILINE | re.IGNORECASE)
+_DASHED = re.compile(r"^[ \t]*[–—] ", re.MULTILINE)
+_EMPHASIS = re.compile(
+    r"(?<![\w*_])(?P<sign>\*{1,3}|_{1,3})(?=[^\s*_])(?P<said>[^*_\n]{1,200})(?<=\S)(?P=sign)(?!\w)(?P<end>[.,;:!?]*)"
+)
 _STRAIGHT = str.maketrans("’‘", "''")
 
 
@@ -34,26 +40,50 @@ _STRAIGHT = str.maketrans("’‘", "''")
 def own_statements(text: str) -> str:
     """A user's own words with a semicolon between a statement and what is asked or wished after it, and blanks for
     marks; each letter where it was."""
-    plain = own_words(text)
-    begin = 0
-    for end in (*(found.start() for found in _SENTENCE.finditer(plain)), len(plain)):
-        if end - begin <= _LONGEST:
-            plain = f"{plain[:begin]}{_apart(plain[begin:end])}{plain[end:]}"
-        begin = end
-    return plain
+    plain = _without_marks(own_words(text))
+    bounds = (0, *(found.start() for found in _SENTENCE.finditer(plain)), len(plain))
+    return "".join(_apart(plain[begin:end]) for begin, end in pairwise(bounds))
+
+
+def _without_marks(text: str) -> str:
+    """The text without what only lets it look otherwise: bold letters, bullets, emoji, "PS" and the like."""
+    text = _EMPHASIS.sub(_plain, text)
+    if len(_DASHED.findall(text)) == 1:  # several are a dialogue
+        text = _DASHED.sub(_blank, text)
+    return _BLANKS.sub(_blank, text)
+
+
+def _plain(found: re.Match[str]) -> str:
+    sign = " " * len(found["sign"])
+    return f"{sign}{found['said']}{found['end']}{sign}"
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+def stated(sentence: str) -> str:
+    """A sentence without the question or the wish that is joined to its statement."""
+    return _parted(sentence)[0]
 
 
 def _apart(sentence: str) -> str:
     """A sentence with a semicolon where its statement ends and a question or a wish begins."""
+    before, after = _parted(sentence)
+    return f"{before}{';':>{len(sentence) - len(before) - len(after)}}{after}" if after else sentence
+
+
+def _parted(sentence: str) -> tuple[str, str]:
+    """The statement of a sentence, and what is asked or wished after it; that is empty where there is no such thing."""
     lower = sentence.translate(_STRAIGHT).lower()
-    if len(lower) != len(sentence) or _QUOTED.search(lower):
-        return sentence
+    if len(lower) != len(sentence) or len(sentence) > _LONGEST or _QUOTED.search(lower):
+        return sentence, ""
     for joint in _JOINT.finditer(lower):
         if _is_apart(lower[joint.end() :], is_marked=joint["word"] is None):
             begin, end = joint.span("mark" if joint["mark"] else "word")
             before = _without_reason(sentence[:begin], lower[:begin])
-            return f"{before}{';':>{end - begin}}{sentence[end:]}" if _is_statement(before.lower()) else sentence
-    return sentence
+            return (before, sentence[end:]) if _is_statement(before.lower()) else (sentence, "")
+    return sentence, ""
 
 
 def _is_apart(after: str, *, is_marked: bool) -> bool:
@@ -77,4 +107,4 @@ def _without_reason(before: str, lower: str) -> str:
 
 def _is_statement(before: str) -> bool:
     plain = " ".join(before.translate(_STRAIGHT).split())
-    return _NO_STATEMENT.match(plain) is None and _SUPPOSED.search(plain) is None
+    return " " in plain and _NO_STATEMENT.match(plain) is None and _SUPPOSED.search(plain) is None
