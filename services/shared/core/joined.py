@@ -18,7 +18,7 @@ _SENTENCE = re.compile(rf"{SENTENCE_END}|\n|\s[–—]\s")
 _LONGEST = 600
 """Characters of a sentence that is looked at: a longer one is no message of somebody who asks something in passing."""
 
-_JOINT = re.compile(r"(?P<mark>,| --?| …|…)\s+|\s(?P<word>so|and|but)\s")
+_JOINT = re.compile(r"(?P<mark>,| --?| …|…|\s(?=\s))\s+|\s(?P<word>so|and|but)\s")
 _LINKS = re.compile(_pattern("links"))
 _QUESTION = re.compile(_pattern("questions"))
 _IN_FULL = re.compile(_pattern("asked in full"))
