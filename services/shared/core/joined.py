@@ -1,4 +1,4 @@
-"""Statements freed of what is joined to them: a question or a wish after a comma, marks at their beginning and within.
+"""Statements freed of what is joined to them: a question, request or wish after a comma, marks before and within them.
 
 "I've moved to Porto, any good bank there?" states and asks; "If I moved to Porto, would it rain?" only asks. English
 wording. When in doubt a sentence is one question.
@@ -23,6 +23,7 @@ _LINKS = re.compile(_pattern("links"))
 _QUESTION = re.compile(_pattern("questions"))
 _IN_FULL = re.compile(_pattern("asked in full"))
 _NO_QUESTION = re.compile(_pattern("no questions"))
+_REQUEST = re.compile(_pattern("requests"))
 _WISH = re.compile(rf"{_pattern('wishes')}(?:[ ,]+{_pattern('wishes')})*\W*")
 _NO_STATEMENT = re.compile(rf"\W*{_pattern('openings')}{_pattern('no statements')}(?![\w'])")
 _SUPPOSED = re.compile(_pattern("supposed"))
@@ -87,10 +88,12 @@ def _parted(sentence: str) -> tuple[str, str]:
 
 
 def _is_apart(after: str, *, is_marked: bool) -> bool:
-    """Whether what follows a joint is a question of its own, or a wish."""
+    """Whether what follows a joint is a question of its own, a request or a wish."""
     if is_marked and _WISH.fullmatch(after):
         return True
     asked = after[_LINKS.match(after).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    if is_marked and _REQUEST.match(after):
+        return _NO_QUESTION.match(asked) is None
     is_asked = is_marked and after.rstrip(" '\")*_").endswith("?")
     begins = _QUESTION if is_asked else _IN_FULL
     return begins.match(asked) is not None and _NO_QUESTION.match(asked) is None

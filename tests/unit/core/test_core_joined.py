@@ -79,6 +79,11 @@ def told(text: str) -> list[str]:
         ("My mother lives in Rome, is there a direct train?", "Mother lives in Rome"),
         ("I live in Porto, have a dog, any tips?", "Lives in Porto"),
         ("I live in Porto, why is it so windy?", "Lives in Porto"),
+        ("I'm allergic to kiwi, suggest a smoothie!", "Is allergic to kiwi"),
+        ("I'm allergic to kiwi, please suggest a smoothie", "Is allergic to kiwi"),
+        ("I'm allergic to kiwi, give me a recipe without it", "Is allergic to kiwi"),
+        ("I've moved to Porto, help me find a bank?", "Lives in Porto"),
+        ("I've moved to Porto 😊 any good bank there?", "Lives in Porto"),
     ],
 )
 def test_a_statement_is_read_beside_the_question_or_wish_that_is_joined_to_it(text: str, fact: str) -> None:
@@ -319,6 +324,7 @@ def test_what_is_not_so_is_not_so_beside_a_question(text: str) -> None:
         ("My appointment is on 3 December.", "My appointment has moved to 10 December, can you remind me?"),
         ("I take 50 mg of sertraline.", "I take 75 mg of sertraline now, is that a lot?"),
         ("Our wedding is on 6 June.", "We moved the wedding to 13 June, could you update the list?"),
+        ("My rent is 900 euros.", "My rent is 950 euros now, please remember that"),
         ("My rent is 900 euros.", "My rent is now 950 euros - is that legal?"),
         ("My rent is 900 euros.", "🏠 My rent is now **950 euros**"),
     ],
@@ -351,6 +357,8 @@ def test_a_fact_ends_beside_a_question(old: str, new: str) -> None:
         ("I need to buy a tent.", "If I bought a tent, would it fit in the car?", ["open"]),
         ("Should I say I need to call the bank, what do you think?", None, []),
         ("I'll call the bank, is that ok?", None, []),
+        ("I need to call the bank, write the report, plan the party", None, ["open"]),
+        ("I need to call the bank, please remind me tomorrow", None, ["open"]),
     ],
 )
 def test_a_to_do_is_one_and_ends_beside_a_question(need: str, done: str | None, states: list[str]) -> None:
