@@ -22,7 +22,7 @@ from services.shared.core.facts import (
     pieces_between,
     spelled_out,
 )
-from services.shared.core.own_words import own_words
+from services.shared.core.joined import own_statements
 from services.shared.core.statements import JOKING, LIGHT, UNSURE, VERBS
 
 _pattern = partial(wordlists.pattern, "extraction")
@@ -93,7 +93,7 @@ class Claim:
 
 def is_asserted(claim: Claim, turn: str) -> bool:
     """Whether a turn says this outright, anywhere."""
-    text = spelled_out(own_words(turn))
+    text = spelled_out(own_statements(turn))
     return JOKING.search(text.lower()) is None and any(
         _Place(claim, text, *place).is_assertion() for place in _places(claim, text)
     )

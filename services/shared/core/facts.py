@@ -22,10 +22,11 @@ from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
 from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
+from services.shared.core.joined import own_statements
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
-from services.shared.core.own_words import SENTENCE_END, opens_others_words, own_words
+from services.shared.core.own_words import SENTENCE_END, opens_others_words
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
     ASKING,
@@ -310,7 +311,7 @@ def _told_by_clause(text: str, known: Collection[str]) -> Iterator[tuple[_Clause
 
 def _readable(text: str) -> str:
     """The beginning of a text as it is read, each character where it was."""
-    return with_names(without_retracted(own_words(text[:_LONGEST].translate(_STRAIGHT))))
+    return with_names(without_retracted(own_statements(text[:_LONGEST].translate(_STRAIGHT))))
 
 
 def people_named(text: str) -> dict[str, frozenset[str]]:

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from services.shared.core import wordlists
 from services.shared.core.deeds import ADVERBS, ANY_DELIVERY, Deed, Ending, State, about_of, deeds_in, endings_in
 from services.shared.core.due import due_on
+from services.shared.core.joined import stated
 from services.shared.core.statements import JOKING, KIN, Clause, clauses, kinds, stem, subject_of, terms
 
 _SAYING = wordlists.pattern("loops", "saying")
@@ -165,7 +166,7 @@ def loop_in(said: Said) -> Loop | None:
     if listed := _LISTED.match(text):
         deeds = deeds_in(listed["what"].lower(), is_list=True)
         return Loop(said, deeds, promised=False) if deeds else None
-    asked = text.rstrip(" \"')").endswith("?")
+    asked, doubted = _is_asked(stated(text)), _is_asked(text)
     if _QUOTING.search(text) or JOKING.search(text.lower()):
         return None
     found: list[Loop] = []
@@ -177,12 +178,16 @@ def loop_in(said: Said) -> Loop | None:
             found += _loop(said, reminded["what"], promised=False) if said.role == "user" else ()
         elif promised := _PROMISE.fullmatch(piece):
             is_manner = said.role != "user" and _NO_DEED.match(promised["what"]) is not None
-            if not (asked or is_manner or _KEPT.search(text.lower())):
+            if not (doubted or is_manner or _KEPT.search(text.lower())):
                 found += _loop(said, promised["what"], promised=True)
         elif said.role == "user" and not asked and not _PLAYED.search(before):
             found += _needed(said, piece, before)
         before = piece
     return replace(found[0], left=tuple(deed for one in found for deed in one.left)) if found else None
+
+
+def _is_asked(text: str) -> bool:
+    return text.rstrip(" \"')").endswith("?")
 
 
 def _pieces(text: str, *, with_reason: bool = True) -> Iterator[tuple[str, Clause]]:
@@ -227,9 +232,9 @@ def _close(said: Said, found: list[Loop], before: Said | None, after: Said | Non
 
     `before` is the sentence before it, `after` the next one of the same turn.
     """
-    if not any(one.is_open for one in found) or said.text.rstrip(" \"')").endswith("?") or _is_in_vain(said, after):
+    if not any(one.is_open for one in found) or _is_asked(stated(said.text)) or _is_in_vain(said, after):
         return
-    pieces = [(piece, clause) for piece, clause in _pieces(said.text[:_LONGEST]) if not _SUPPOSED.search(piece)]
+    pieces = [(piece, clause) for piece, clause in _pieces(stated(said.text[:_LONGEST])) if not _SUPPOSED.search(piece)]
     ends = [end for piece, _ in pieces for end in endings_in(_FURTHER.split(piece, maxsplit=1)[0])]
     for place, end in enumerate(ends):
         newest = range(len(found) - 1, max(-1, len(found) - 200), -1)
