@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import kinds, stem, terms
+from services.shared.core.statements import SPEAKERS, clauses, kinds, stem, terms
 
 State: TypeAlias = Literal["open", "done", "dropped"]
 
@@ -342,7 +342,10 @@ def ticked_in(text: str) -> list[Ending]:
     if lower.split()[0] in DEEDS and _base(lower.split()[0]) is None:
         deeds = deeds_in(lower, is_list=bool(found and found["listed"]))
         return [Ending(min(one.verbs), one.about, one.about, one.about, is_pointing=False) for one in deeds]
-    return list(endings_in(lower)) or [replace(_named(None, lower), is_strict=True)]
+    if told := [end for clause in clauses(lower) for end in endings_in(clause.text)]:
+        return told
+    is_named = len(lower.split()) <= _LONGEST_ITEM and lower.split()[0] not in SPEAKERS
+    return [replace(_named(None, lower), is_strict=True)] if is_named else []
 
 
 def _did(text: str) -> Ending | None:

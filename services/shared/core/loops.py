@@ -55,14 +55,17 @@ _DEADLINE = re.compile(
     r"(?:(?:the|my|our) )?deadline (?:for|of) (?:(?:the|my|our) )?(?P<what>[\w -]{2,40}?) is (?P<when>.{3,40})"
 )
 _HEADING = (
-    rf"\W*{wordlists.pattern('loops', 'list headings')}"
+    rf"(?:{wordlists.pattern('loops', 'before headings')},? )*{wordlists.pattern('loops', 'list headings')}"
     r"(?: (?:for )?(?:me|us|myself|today|tonight|tomorrow|(?:this|next|the) (?:week|weekend|month|morning|afternoon)"
-    r"|(?:by |before |on |until )?\w{3,6}day|(?:by|before) .{1,30}))*[*_]*: *[*_]*"
+    r"|(?:by |before |on |until )?\w{3,6}day|(?:by|before) [^:]{1,30}))*"
 )
-_LISTED = re.compile(rf"{_HEADING}(?P<what>.+)", re.IGNORECASE | re.DOTALL)
-_HEADED = re.compile(_HEADING, re.IGNORECASE)
+_LISTED = re.compile(rf"\W*{_HEADING}[*_]*: *[*_]*(?P<what>.+)", re.IGNORECASE | re.DOTALL)
+_HEADED = re.compile(
+    rf"(?P<marked>\s*(?:#+|\*\*|__))?\W*{_HEADING}[*_]*(?(marked):?|:) *[*_]*",
+    re.IGNORECASE,
+)
 _ITEM = re.compile(
-    r"(?P<mark>(?:[-*•–+]|\(?\d{1,2}[.)])(?: |$))?\s*(?P<box>\[ ?\]|[☐□◻])?\s*(?P<what>[^\W\d_☐□◻].*)", re.DOTALL
+    r"(?P<mark>(?:[-*•–+]|\(?\d{1,2}[.)])(?: |$))?\s*(?P<box>\[ \]|[☐□◻])?\s*(?P<what>[^\W\d_☐□◻].*)", re.DOTALL
 )
 _NOTHING = re.compile(rf"{wordlists.pattern('loops', 'nothing')}(?:,? {wordlists.pattern('loops', 'after that')})*")
 _NO_DEED = re.compile(rf"(?:{wordlists.pattern('loops', 'no deed')})\b")
@@ -205,11 +208,24 @@ def _item_in(said: Said, heading: Said | None) -> Loop | None:
     """What a line below a heading, or behind an empty box, says is to be done."""
     if said is heading or said.role != "user":
         return None
-    what = _listed(said, is_boxed=heading is None).lower().strip()
+    what = _listed(said, is_boxed=heading is None)
     if not what or ticked_in(said.text):
         return None
-    deeds = deeds_in(what, is_list=what.split()[0] not in DEEDS)
+    headed = _HEADED.fullmatch(heading.text[:_LONGEST]) if heading else None
+    deeds = _listed_deeds(what, headed["verb"] if headed else None, is_line=True)
     return Loop(said, deeds, promised=False, heading=heading.text if heading else "") if deeds else None
+
+
+def _listed_deeds(what: str, verb: str | None, *, is_line: bool) -> tuple[Deed, ...]:
+    """The deeds of what is listed, be they only words, below a heading that may have their verb: "I need to buy:".
+
+    `is_line`: what stands on one line of several, else all of them.
+    """
+    what = what.lower().strip()
+    is_deed = what.split()[0] in DEEDS
+    if verb and not is_deed:
+        return deeds_in(f"{verb.lower()} {what}")
+    return deeds_in(what, is_list=not (is_deed and is_line))
 
 
 def loop_in(said: Said) -> Loop | None:
@@ -218,7 +234,7 @@ def loop_in(said: Said) -> Loop | None:
     if said.role == "user" and _HEADED.fullmatch(text):
         return None
     if listed := _LISTED.match(text):
-        deeds = deeds_in(listed["what"].lower(), is_list=True)
+        deeds = _listed_deeds(listed["what"], listed["verb"], is_line=False)
         return Loop(said, deeds, promised=False) if deeds else None
     asked = text.rstrip(" \"')").endswith("?")
     if _QUOTING.search(text) or JOKING.search(text.lower()):
