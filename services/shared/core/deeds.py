@@ -281,7 +281,7 @@ def _meant(verb: str, words: list[str]) -> str:
 
 def endings_in(text: str) -> Iterator[Ending]:
     """What a clause says is over: each of the deeds that its speaker tells one after another."""
-    if _PARTLY.search(text) and not re.match(_DECIDED, text):
+    if _PARTLY.search(text) and not is_decided_against(text):
         return
     bounds = [0, *(found.start() for found in _ALSO_DID.finditer(text) if _base(found["verb"]))]
     parts = [text[begin:end] for begin, end in zip(bounds, [*bounds[1:], len(text)], strict=True)]
@@ -315,6 +315,11 @@ def _dropped(text: str) -> Ending | None:
         return None
     verb, _, what = found["what"].partition(" ")
     return _named(stem(verb), what, state="dropped")
+
+
+def is_decided_against(text: str) -> bool:
+    """Whether a clause says that its speaker decided not to do something."""
+    return re.match(_DECIDED, text) is not None
 
 
 def _is_for_now(what: str) -> bool:

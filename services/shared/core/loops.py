@@ -20,6 +20,7 @@ from services.shared.core.deeds import (
     deeds_in,
     endings_in,
     handed_over,
+    is_decided_against,
     ticked_in,
 )
 from services.shared.core.due import due_on
@@ -247,9 +248,8 @@ def loop_in(said: Said) -> Loop | None:
         if reminded := _REMIND.fullmatch(piece):
             found += _loop(said, reminded["what"], promised=False) if said.role == "user" else ()
         elif promised := _PROMISE.fullmatch(piece):
-            is_instead = any(end.state == "dropped" for end in endings_in(before))
             is_manner = said.role != "user" and _NO_DEED.match(promised["what"]) is not None
-            if not (asked or is_instead or is_manner or _KEPT.search(text.lower())):
+            if not (asked or is_manner or is_decided_against(before) or _KEPT.search(text.lower())):
                 found += _loop(said, promised["what"], promised=True)
         elif said.role == "user" and not asked and not _PLAYED.search(before):
             found += _needed(said, piece, before)

@@ -460,6 +460,7 @@ def test_a_line_of_a_list_is_due_when_the_heading_says_and_closed_by_itself() ->
         "I promised my sister I'd call her doctor.",
         "I told the landlord that I would paint the fence.",
         "We promised the kids we would build a treehouse.",
+        "I don't have time today, I'll call the bank tomorrow.",
         "I assured Ben I'd return the drill",
         "Errands today: post office, bank",
     ],
