@@ -466,6 +466,7 @@ def test_a_text_that_is_announced_on_its_own_line_is_pasted(announcement: str) -
         *OWN_BESIDE.strip().splitlines(),
         "What do you think of this letter? I got it from my landlord.",
         "Read this on a forum. Do you believe it?",
+        *("What do you think of this profile picture?", "How about this post office?", "How does it sound?"),
         "What do you make of this review? They say the pan is bad.",
         "Is the grammar ok? You know that I'm no native speaker.",
     ],
