@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import kinds, stem, terms
+from services.shared.core.statements import SPEAKERS, clauses, kinds, stem, terms
 
 State: TypeAlias = Literal["open", "done", "dropped"]
 
 ADVERBS = r"(?:(?:still|also|really|just|definitely|already|finally|now|all|then) )*"
 _words, _pattern = wordlists.words, wordlists.pattern
-_VERBS = _words("loops", "deeds")
+DEEDS = _words("loops", "deeds")
 _SAME = [frozenset(map(stem, line.split())) for line in wordlists.sections("loops")["same deed"]]
 _MAKING = frozenset(map(stem, wordlists.listed("loops", "making")))
 _FINISHING = frozenset(map(stem, ("finish", "complete")))
@@ -25,7 +25,7 @@ _PARTLY = re.compile(_pattern("loops", "partly"))
 _TAIL = re.compile(_pattern("loops", "no more deeds"))
 _AND = re.compile(r"(?P<and>,? (?:and(?: (?:then|also))?|then|plus|as well as|&|\+) |, also )|[,;] ")
 _STATED = re.compile(
-    rf", (?!(?:{'|'.join(sorted(_VERBS))})\b)(?:\w+ ){{1,3}}"
+    rf", (?!(?:{'|'.join(sorted(DEEDS))})\b)(?:\w+ ){{1,3}}"
     r"(?:is|are|was|were|has|have|had|can|will|needs?|wants?|expires?|ends?|starts?)\b"
 )
 _SKIPPED = re.compile(_pattern("loops", "beside deeds"))
@@ -75,9 +75,38 @@ _RECEIVED = re.compile(
     rf"(?:my |our )?(?P<who>(?!(?:i|we|you|she|he|they|who|nobody|everybody)\b)\w+) (?:has |have )?{ADVERBS}"
     rf"(?:got|received) (?:the|my|our|her|his|their) (?P<what>.+?){_WHEN}"
 )
-_DROPPED = re.compile(r"(?:i|we) (?:do not|no longer|will not) (?:(?:need|have) to )?(?P<what>.+?)(?: anymore)?")
+_DECIDED = rf"(?:(?:i|we) )?(?:have )?{ADVERBS}(?:decided|chose|chosen|resolved|opted) (?:not to|against) "
+_NOT_GOING_TO = (
+    rf"(?:(?:i|we) {ADVERBS}(?:do not|(?P<ever>no longer)|will not)|(?:(?:i|we) (?:am|are) )?not (?:going to|gonna))"
+)
+_DROPPED = re.compile(
+    rf"(?:{_NOT_GOING_TO} (?:(?:need|have) to )?|(?:(?:there is|i see) )?no (?:more )?need to |(?P<decided>{_DECIDED}))"
+    r"(?P<what>.+?)(?P<last>(?: anymore| after all)*)"
+)
+_FOR_NOW = re.compile(_pattern("loops", "not dropped"))
+_NEEDLESS = re.compile(_pattern("loops", "needless"))
+_GOT_ROUND = re.compile(
+    rf"(?:(?:i|we) )?(?:have )?{ADVERBS}(?:got(?:ten)? (?:a?round )to|finished) (?P<verb>\w+ing) (?P<what>.+?){_WHEN}"
+)
+_RELIEVED = re.compile(rf"(?P<told>.+?),? {_pattern('loops', 'relieved')}(?: myself| anymore)*")
+_BY_ANOTHER = re.compile(
+    r"(?:(?:my|our|the) )?(?!(?:i|we|you|it|this|that|there|nobody|no)\b)\w+(?: \w+)?? "
+    r"(?:(?:is|are|has|have|will|can|already|just|now|kindly|going|offered|agreed|volunteered|promised|wants|to) )*"
+    r"(?P<verb>\w+) (?P<what>(?:over |on |up |care of )?\w+ ?.*)"
+)
+_DONE = "(?:done|finished|completed|sorted|ticked off|crossed off)"
+_TICK = r"(?:\[[xX✓✔]\]|[✅☑✔✓]\ufe0f?)"
+_TICKED = re.compile(
+    rf"(?:[-*•+] |\d{{1,2}}[.)] )?(?:{_TICK} *(?:done:? )?(?P<behind>[^✅☑✔✓☐□\[\]]+)"
+    rf"|~~(?P<struck>[^~]+)~~(?: {_TICK})?|(?P<before>[^✅☑✔✓☐□\[\]]+?) *(?:{_TICK}|(?: [-–—]+|:|,|->|=>?|\.\.\.) *"
+    rf"\(?(?:is )?{ADVERBS}{_DONE}\)?"
+    rf"|\((?:all )?{_DONE}\))|{_DONE}(?::| [-–—]) *(?P<listed>.+))[.! ]*",
+    re.IGNORECASE,
+)
 _WHATEVER = frozenset("done finished sorted settled handled completed merged shipped cancelled canceled".split())
 _PRONOUNS = frozenset("it that this them those".split())
+_TWO = 2
+_BOTH = re.compile(r"both(?: of (?:them|these|those))?")
 _ALSO_DID = re.compile(r"(?:,? and(?: (?:then|also))?|,) (?:(?:i|we) )?(?:have )?(?P<verb>\w+)")
 _BASES = dict(
     pair.split(":")
@@ -119,7 +148,7 @@ class Ending:
     Of that, `main` is what stands before any preposition, and `first` what stands before any comma.
 
     `is_pointing`: a pronoun stands for that. `is_strict`: nothing else may be meant than what the deed names.
-    `recipient` is who has it now, `particle` where it is: "the tyres are on".
+    `recipient` is who has it now, `particle` where it is: "the tyres are on". `is_both`: it is of two deeds.
     """
 
     verb: str | None
@@ -132,6 +161,7 @@ class Ending:
     recipient: str | None = None
     is_wordless: bool = False
     particle: str | None = None
+    is_both: bool = False
 
     @property
     def is_only_pointing(self) -> bool:
@@ -142,6 +172,11 @@ class Ending:
     def is_idiom(self) -> bool:
         """Whether a pronoun behind its verb may stand for anything."""
         return self.is_wordless or self.verb in _IDIOMS
+
+    def of_verb(self, deeds: Iterable[Deed]) -> list[Deed]:
+        """Those of the deeds that its verb is one of, as a pronoun stands for them."""
+        found = [deed for deed in deeds if self.is_of_verb(deed)]
+        return [] if self.is_both and len(found) != _TWO else found
 
     def is_of_verb(self, deed: Deed) -> bool:
         """Whether its verb is one of a deed, or another word for it."""
@@ -194,7 +229,7 @@ def _parts(what: str) -> Iterator[tuple[str, str]]:
         part = _OPENING.sub("", kept[begin:end].strip(" ,.;!"), count=1)
         joined = [mark["and"] is not None for mark in marks[max(0, place - 1) :]]
         first = part.partition(" ")[0]
-        if not place or (first in _VERBS and not _SKIPPED.match(part)):
+        if not place or (first in DEEDS and not _SKIPPED.match(part)):
             verb = first
             before, is_beside = part, False
             yield part, ""
@@ -228,7 +263,7 @@ def _deed(part: str, verb: str = "", *, is_list: bool = False) -> Deed | None:
     if words[0] in ("get", "have") and (done := _base(words[-1])):
         verbs.add(done)
     about = about_of(part)
-    if not verb and not (is_list and words[0] not in _VERBS):
+    if not verb and not (is_list and words[0] not in DEEDS):
         about -= {stem(words[0])}
     return Deed(frozenset(verbs), about, frozenset(map(stem, words)))
 
@@ -246,7 +281,7 @@ def _meant(verb: str, words: list[str]) -> str:
 
 def endings_in(text: str) -> Iterator[Ending]:
     """What a clause says is over: each of the deeds that its speaker tells one after another."""
-    if _PARTLY.search(text):
+    if _PARTLY.search(text) and not is_decided_against(text):
         return
     bounds = [0, *(found.start() for found in _ALSO_DID.finditer(text) if _base(found["verb"]))]
     parts = [text[begin:end] for begin, end in zip(bounds, [*bounds[1:], len(text)], strict=True)]
@@ -263,20 +298,71 @@ def _ending(text: str) -> Ending | None:
     if found := _JUST_DONE.fullmatch(text):
         state: State = "dropped" if re.search(r"never ?mind", text) else "done"
         return _named(None, found["what"] or "", is_pointing=not found["what"], state=state)
-    if found := _DROPPED.fullmatch(text):
-        verb, _, what = found["what"].partition(" ")
-        return _named(stem(verb), what, state="dropped")
+    if dropped := _dropped(text):
+        return dropped
     if did := _did(text):
         return did
     return _is_done(text)
 
 
+def _dropped(text: str) -> Ending | None:
+    """What is not to be done any more; not what is only not done now, or by oneself."""
+    if found := _NEEDLESS.fullmatch(text):
+        named = found["what"] or found["none"] or found["need"]
+        return replace(_named(None, named, state="dropped"), is_strict=True)
+    found = _DROPPED.fullmatch(text)
+    if found is None or (_is_for_now(found["what"]) and not (found["ever"] or found["decided"] or found["last"])):
+        return None
+    verb, _, what = found["what"].partition(" ")
+    return _named(stem(verb), what, state="dropped")
+
+
+def is_decided_against(text: str) -> bool:
+    """Whether a clause says that its speaker decided not to do something."""
+    return re.match(_DECIDED, text) is not None
+
+
+def _is_for_now(what: str) -> bool:
+    return _FOR_NOW.search(what) is not None or not kinds(what).keys().isdisjoint(("day", "clock"))
+
+
+def handed_over(text: str) -> list[Ending]:
+    """What somebody else does, so that the speaker need not: "Joachim books it, so I don't have to"."""
+    found = _RELIEVED.fullmatch(text)
+    other = _BY_ANOTHER.fullmatch(found["told"]) if found else None
+    if found is None or other is None:
+        return []
+    verb = found["verb"] or (None if other["verb"] in ("took", "takes", "taking", "take") else other["verb"])
+    meant = None if verb in (None, "do") else _base(verb or "") or stem(verb or "")
+    return [_named(meant, other["what"].removeprefix("care of "), state="dropped")]
+
+
+def ticked_in(text: str) -> list[Ending]:
+    """What a line says is done by a tick, or by "done" before or behind it: "✅ Called the bank", "call Jo - done"."""
+    found = _TICKED.fullmatch(text.strip())
+    what = found and (found["behind"] or found["struck"] or found["before"] or found["listed"])
+    lower = what.lower().strip(" .!*_:") if what else ""
+    if not lower or lower.startswith(("not ", "never ", "nothing ")):
+        return []
+    if lower.split()[0] in DEEDS and _base(lower.split()[0]) is None:
+        deeds = deeds_in(lower, is_list=bool(found and found["listed"]))
+        return [Ending(min(one.verbs), one.about, one.about, one.about, is_pointing=False) for one in deeds]
+    if told := [end for clause in clauses(lower) for end in endings_in(clause.text)]:
+        return told
+    is_named = len(lower.split()) <= _LONGEST_ITEM and lower.split()[0] not in SPEAKERS
+    return [replace(_named(None, lower), is_strict=True)] if is_named else []
+
+
 def _did(text: str) -> Ending | None:
+    if late := _GOT_ROUND.fullmatch(text):
+        return _named(stem(late["verb"]), late["what"])
     found = _DID.fullmatch(text)
     verb = _base(found["verb"]) if found else None
     if found is None or verb is None:
         return None
     what = _RELATIVE.split(found["what"] or "", maxsplit=1)[0]
+    if _BOTH.fullmatch(what):
+        return replace(_named(verb, "", is_pointing=True), is_both=True)
     if found["verb"] == "got" and (what.startswith("to ") or what in _PRONOUNS):  # got to call, and understood
         return None
     meant = _DISCUSS if verb in _TALKING and what.startswith("about ") else _meant(verb, what.split())

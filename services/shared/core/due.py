@@ -38,6 +38,12 @@ _LOWER_MONTH = re.compile(
 
 _LASTING = re.compile(r"\b(?:till|til|until)\b", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|before|due)\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"^\W*since\b(?! then\b)[^,]*, (?=(?:so |now )?(?:i|we|my|our|the|please|remind|there)\b)", re.IGNORECASE
+)
+_BY_DAY = re.compile(r"\b(?:by|before|due(?: on| by)?) (?!on\b|at\b|in\b)[^,;]*$", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:since|last|ago|yesterday)\b", re.IGNORECASE)
+_EVERY = re.compile(r"\b(?:every|each)\b", re.IGNORECASE)
 _NOT_YET = re.compile(r"\b(?:since|last|ago|yesterday|every|each)\b")
 _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 
@@ -45,8 +51,12 @@ _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 def due_on(sentence: str, said_at: datetime) -> date | None:
     """The day by which what a sentence tells is due, counted from when it was said; None where it names none.
 
-    What lasts "from 3 July till 24 July", be it every day, is due when it ends.
+    What lasts "from 3 July till 24 July", be it every day, is due when it ends. What was before, as the reason of it
+    ("since the car broke down last week, …"), tells nothing of that.
     """
+    sentence = _REASON.sub("", sentence)
+    if (by := _BY_DAY.search(sentence)) and _PAST.search(sentence[: by.start()]) and not _EVERY.search(sentence):
+        sentence = by[0]
     if (last := _LASTING.search(sentence)) and not _BY.search(sentence):
         day = _due_on(sentence[last.start() :], said_at)
         if day is not None:

@@ -9,7 +9,20 @@ from datetime import date, datetime
 from hashlib import blake2b
 
 from services.shared.core import wordlists
-from services.shared.core.deeds import ADVERBS, ANY_DELIVERY, Deed, Ending, State, about_of, deeds_in, endings_in
+from services.shared.core.deeds import (
+    ADVERBS,
+    ANY_DELIVERY,
+    DEEDS,
+    Deed,
+    Ending,
+    State,
+    about_of,
+    deeds_in,
+    endings_in,
+    handed_over,
+    is_decided_against,
+    ticked_in,
+)
 from services.shared.core.due import due_on
 from services.shared.core.joined import stated
 from services.shared.core.statements import JOKING, KIN, Clause, clauses, kinds, stem, subject_of, terms
@@ -26,6 +39,12 @@ _NEED = re.compile(
     rf"(?:i|we) {ADVERBS}(?:{_HAVE_TO}|cannot forget to|owe) (?!{_SAYING}\b)(?P<what>.+)"
     rf"|{_HAVE_TO} (?!{_SAYING}\b|{wordlists.pattern('loops', 'no errand')})(?P<errand>.+)"
 )
+_PROMISED_TO = re.compile(
+    rf"\b(?P<said>(?:i|we) {ADVERBS}(?:promised?|assured|swore to|(?P<told>told))(?: (?!i\b|we\b)[\w.]+){{0,3}}? )"
+    rf"(?:that )?(?:i|we) (?:would|will) {ADVERBS}(?P<what>\w+)"
+)
+"""The promise in "I promised Ben that I would call": of what was only told, where it is a deed."""
+
 _WAITING = re.compile(rf"(?:i|we) (?:am|are) {ADVERBS}waiting (?:for|on) (?P<what>.+)")
 _REMIND = re.compile(
     r"(?:please |(?:can|could|will) you (?:please )?)*"
@@ -37,11 +56,18 @@ _REMIND = re.compile(
 _DEADLINE = re.compile(
     r"(?:(?:the|my|our) )?deadline (?:for|of) (?:(?:the|my|our) )?(?P<what>[\w -]{2,40}?) is (?P<when>.{3,40})"
 )
-_LISTED = re.compile(
-    r"\W*(?:(?:my |our )?to[- ]?do(?: list)?|action item)s?"
-    r"(?: (?:for )?(?:me|us|myself|today|tonight|tomorrow|(?:this|next|the) (?:week|weekend|month)|\w{3,6}day))*: *"
-    r"(?P<what>.+)",
-    re.IGNORECASE | re.DOTALL,
+_HEADING = (
+    rf"(?:{wordlists.pattern('loops', 'before headings')},? )*{wordlists.pattern('loops', 'list headings')}"
+    r"(?: (?:for )?(?:me|us|myself|today|tonight|tomorrow|(?:this|next|the) (?:week|weekend|month|morning|afternoon)"
+    r"|(?:by |before |on |until )?\w{3,6}day|(?:by|before) [^:]{1,30}))*"
+)
+_LISTED = re.compile(rf"\W*{_HEADING}[*_]*: *[*_]*(?P<what>.+)", re.IGNORECASE | re.DOTALL)
+_HEADED = re.compile(
+    rf"(?P<marked>\s*(?:#+|\*\*|__))?\W*{_HEADING}[*_]*(?(marked):?|:) *[*_]*",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    r"(?P<mark>(?:[-*•–+]|\(?\d{1,2}[.)])(?: |$))?\s*(?P<box>\[ \]|[☐□◻])?\s*(?P<what>[^\W\d_☐□◻].*)", re.DOTALL
 )
 _NOTHING = re.compile(rf"{wordlists.pattern('loops', 'nothing')}(?:,? {wordlists.pattern('loops', 'after that')})*")
 _NO_DEED = re.compile(rf"(?:{wordlists.pattern('loops', 'no deed')})\b")
@@ -117,7 +143,7 @@ class Loop:
 
     `left` are those that are not, as long as it is open.
 
-    `closed_by` is what said so; None where the user decided it (`decided`).
+    `closed_by` is what said so; None where the user decided it (`decided`). `heading` stands over it in a list.
     """
 
     said: Said
@@ -126,6 +152,7 @@ class Loop:
     state: State = "open"
     closed_by: Said | None = None
     decided: bool = False
+    heading: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -139,8 +166,8 @@ class Loop:
 
     @property
     def due_on(self) -> date | None:
-        """The day by which it is due, as its sentence tells."""
-        return due_on(self.said.text, self.said.at)
+        """The day by which it is due, as its sentence tells, or the heading over it."""
+        return due_on(self.said.text, self.said.at) or due_on(self.heading, self.said.at)
 
 
 def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = None) -> list[Loop]:
@@ -150,21 +177,66 @@ def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = No
     """
     found: list[Loop] = []
     told = list(sentences)
+    heading: Said | None = None
     for place, said in enumerate(told):
         before = told[place - 1] if place else None
         after = told[place + 1] if place + 1 < len(told) and told[place + 1].entry_id == said.entry_id else None
         _close(said, found, before, after)
-        if (loop := loop_in(said)) is not None:
+        heading = _heading(said, heading)
+        if (loop := _item_in(said, heading) or loop_in(said)) is not None:
             decided = (settled or {}).get(loop.id)
             found.append(loop if decided is None else replace(loop, state=decided, decided=True))
     return found
 
 
+def _heading(said: Said, before: Said | None) -> Said | None:
+    """The heading of the list that a sentence is of, or is itself the heading of."""
+    if said.role == "user" and _HEADED.fullmatch(said.text[:_LONGEST]):
+        return said
+    is_of_list = before is not None and before.entry_id == said.entry_id and (said is before or _listed(said))
+    return before if is_of_list else None
+
+
+def _listed(said: Said, *, is_boxed: bool = False) -> str:
+    """What a line of a list says is to be done; empty where it is of no list. `is_boxed`: has a box to be ticked."""
+    item = _ITEM.fullmatch(said.text[:_LONGEST])
+    if item is None or said.text.endswith("?") or (is_boxed and not item["box"]):
+        return ""
+    is_plain = item["what"].split()[0].lower() in DEEDS and not item["what"].endswith((".", "!", ":"))
+    return item["what"] if item["mark"] or item["box"] or is_plain else ""
+
+
+def _item_in(said: Said, heading: Said | None) -> Loop | None:
+    """What a line below a heading, or behind an empty box, says is to be done."""
+    if said is heading or said.role != "user":
+        return None
+    what = _listed(said, is_boxed=heading is None)
+    if not what or ticked_in(said.text):
+        return None
+    headed = _HEADED.fullmatch(heading.text[:_LONGEST]) if heading else None
+    deeds = _listed_deeds(what, headed["verb"] if headed else None, is_line=True)
+    return Loop(said, deeds, promised=False, heading=heading.text if heading else "") if deeds else None
+
+
+def _listed_deeds(what: str, verb: str | None, *, is_line: bool) -> tuple[Deed, ...]:
+    """The deeds of what is listed, be they only words, below a heading that may have their verb: "I need to buy:".
+
+    `is_line`: what stands on one line of several, else all of them.
+    """
+    what = what.lower().strip()
+    is_deed = what.split()[0] in DEEDS
+    if verb and not is_deed:
+        return deeds_in(f"{verb.lower()} {what}")
+    return deeds_in(what, is_list=not (is_deed and is_line))
+
+
 def loop_in(said: Said) -> Loop | None:
     """What a sentence says is to be done; None when that is only supposed, asked, quoted, or said in fun."""
     text = said.text[:_LONGEST]
+    if said.role == "user" and _HEADED.fullmatch(text):
+        return None
     if listed := _LISTED.match(text):
-        deeds = deeds_in(listed["what"].lower(), is_list=True)
+        deeds = _listed_deeds(listed["what"], listed["verb"], is_line=False)
         return Loop(said, deeds, promised=False) if deeds else None
     asked, doubted = _is_asked(stated(text)), _is_asked(text)
     if _QUOTING.search(text) or JOKING.search(text.lower()):
@@ -178,7 +250,7 @@ def loop_in(said: Said) -> Loop | None:
             found += _loop(said, reminded["what"], promised=False) if said.role == "user" else ()
         elif promised := _PROMISE.fullmatch(piece):
             is_manner = said.role != "user" and _NO_DEED.match(promised["what"]) is not None
-            if not (doubted or is_manner or _KEPT.search(text.lower())):
+            if not (doubted or is_manner or is_decided_against(before) or _KEPT.search(text.lower())):
                 found += _loop(said, promised["what"], promised=True)
         elif said.role == "user" and not asked and not _PLAYED.search(before):
             found += _needed(said, piece, before)
@@ -194,8 +266,15 @@ def _pieces(text: str, *, with_reason: bool = True) -> Iterator[tuple[str, Claus
     """The parts of a text that may each say what is to be done, or was, with the clause that each is of."""
     plain = _JOINED.sub(" and ", _ANOTHER.sub("; ", text))
     for clause in clauses(plain):
-        parts = _ANEW.split(clause.text) if with_reason else [clause.text]
+        said = _PROMISED_TO.sub(_promised, clause.text)
+        clause = replace(clause, text=said)
+        parts = _ANEW.split(said) if with_reason else [said]
         yield from ((piece, clause) for part in parts if (piece := part.strip(" ,;")))
+
+
+def _promised(found: re.Match[str]) -> str:
+    is_deed = not found["told"] or found["what"] in DEEDS
+    return f"i promised to {found['what']}" if is_deed else found[0]
 
 
 def _needed(said: Said, piece: str, before: str) -> tuple[Loop, ...]:
@@ -234,16 +313,21 @@ def _close(said: Said, found: list[Loop], before: Said | None, after: Said | Non
     """
     if not any(one.is_open for one in found) or _is_asked(stated(said.text)) or _is_in_vain(said, after):
         return
-    pieces = [(piece, clause) for piece, clause in _pieces(stated(said.text[:_LONGEST])) if not _SUPPOSED.search(piece)]
-    ends = [end for piece, _ in pieces for end in endings_in(_FURTHER.split(piece, maxsplit=1)[0])]
+    ends = ticked_in(said.text[:_LONGEST]) or _told_endings(stated(said.text[:_LONGEST]))
     for place, end in enumerate(ends):
         newest = range(len(found) - 1, max(-1, len(found) - 200), -1)
         meant = next((i for i in newest if _may_end(said, found[i]) and _ended(end, said, found[i])), None)
         if meant is not None:
             found[meant] = _without(found[meant], _ended(end, said, found[meant]), end, said)
         elif place == 0 and end.is_only_pointing and (only := _only_one(end, said, found, before)) is not None:
-            deeds = [deed for deed in found[only].left if end.is_of_verb(deed)]
-            found[only] = _without(found[only], deeds, end, said)
+            found[only] = _without(found[only], end.of_verb(found[only].left), end, said)
+
+
+def _told_endings(text: str) -> list[Ending]:
+    """What the clauses of a sentence say is over, or that somebody else does now."""
+    pieces = [piece for piece, _ in _pieces(text) if not _SUPPOSED.search(piece)]
+    handed = handed_over(", ".join(pieces))
+    return handed or [end for piece in pieces for end in endings_in(_FURTHER.split(piece, maxsplit=1)[0])]
 
 
 def _is_in_vain(said: Said, after: Said | None) -> bool:
@@ -288,7 +372,7 @@ def _ended(end: Ending, said: Said, loop: Loop) -> list[Deed]:
         return []
     if end.is_only_pointing:
         same = said.conversation_id == loop.said.conversation_id
-        return [deed for deed in loop.left if end.is_of_verb(deed)] if same else []
+        return end.of_verb(loop.left) if same else []
     deeds = [deed for deed in loop.left if end.is_of(deed)]
     if not deeds or (end.is_strict and end.recipient is None and _may_have_done_it(end, loop)):
         return []

@@ -237,6 +237,14 @@ _FROM_WHOM = re.compile(
     rf"|i got|we got|he|she|they|for (?:my|our|his|her|their|an?|the) (?:\w+ )?(?:{'|'.join(sorted(_SENDERS))}))\b"
 )
 _LONGEST_HEADING = 14  # words
+_BESIDE = re.compile(_pattern("announcing beside"))
+_FOR_A_STORY = re.compile(r"\b(?:for|from|of|in) (?:my|our)(?: \w+)? story\b")
+_GOES_ON = re.compile(
+    rf"\b(?:it|its|it['’]s|them|they|you|your)\b|\b(?:this|that)(?=[^\w ]| (?:is|was|sounds?|seems?|made|makes)\b)"
+    rf"|\b(?:this|that|the) {_pattern('judged texts')}\b|\?$"
+)
+_LONGEST_BESIDE = 400  # characters of the sentence behind it
+_SHORTEST_BELOW = 80  # characters: shorter is "Thanks!", or what is asked about the text
 _POLITE = re.compile(rf"(?:{_pattern('politely')} )*{_pattern('working on it')}|.*\bplease\b")
 _COLON = re.compile(r":(?=[\s\"“'„«*_]|$)")
 _ANY_LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -261,6 +269,8 @@ def _announced(own: str, line: re.Match[str]) -> Iterator[int]:
         sentence = own[begin:stop]
         if (opened := _opened_in(sentence)) is not None:
             yield begin + opened
+        elif stop < end and _announces_beside(sentence, own, stop):
+            yield stop
         if own[end:].strip() and _announces(sentence, is_apart=_EMPTY_LINE.match(own, end) is not None):
             yield end
         begin = stop
@@ -303,6 +313,19 @@ def _announces(sentence: str, *, is_apart: bool) -> bool:
         return False
     is_there = is_apart and _ARRIVING_TEXTS.search(said) is not None
     return is_there or _is_heading(said.rstrip("?:"))
+
+
+def _announces_beside(sentence: str, own: str, end: int) -> bool:
+    """Whether a sentence, which ends there, says that a text begins behind it, and what follows may be one.
+
+    It is none where it goes on about the text, or where the text stands below.
+    """
+    said = sentence.lower().strip()
+    if _OF_USER.search(_FOR_A_STORY.sub("", said)) or not _BESIDE.search(said):
+        return False
+    first = _SENTENCE.split(own[end : end + _LONGEST_BESIDE].lower().lstrip(), maxsplit=1)[0]
+    below = _EMPTY_LINE.search(own, end)
+    return _GOES_ON.search(first) is None and (below is None or len(own) - below.end() < _SHORTEST_BELOW)
 
 
 def _is_heading(said: str) -> bool:

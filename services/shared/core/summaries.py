@@ -38,6 +38,7 @@ _READ, _PER_ENTRY = 4000, 40
 _LAMBDA = 0.7
 _END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|\s*\n\s*")
 _ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|vs|approx|etc|e\.g|i\.e|[A-Z])\.$", re.IGNORECASE)
+_NUMBERED = re.compile(r"\s*\d{1,2}\.")
 _WORD = re.compile(r"\w")
 _KIN = (
     "sister|brother|mother|father|mum|mom|dad|son|daughter|wife|husband|partner|girlfriend|boyfriend|friend|boss|"
@@ -205,6 +206,8 @@ def spans(text: str) -> list[tuple[int, int]]:
     for end in _END.finditer(text, 0, read):
         if _ABBREVIATION.search(text, max(begin, end.start() - 8), end.start()):
             continue
+        if _NUMBERED.fullmatch(text, begin, end.start()) and "\n" not in end[0]:
+            continue  # of a list
         found.append((begin, end.start() + len(end[0].rstrip()) if end[0].strip() else end.start()))
         begin = end.end()
         if len(found) >= _PER_ENTRY:

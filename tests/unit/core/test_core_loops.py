@@ -384,3 +384,115 @@ def test_what_is_to_be_done_is_told_with_its_reason(text: str) -> None:
 )
 def test_what_others_have_to_do_what_is_asked_and_what_is_a_habit_are_none(text: str) -> None:
     assert loop_in(asked_of(text)) is None
+
+
+LINE_MARKS = {"- ", "* ", "• ", "☐ ", "1.", "2.", "1)", "2)"}
+
+
+def lines(text: str, id_: str = "e1") -> list[Said]:
+    return [Said(line, id_, "user", NOON, id_) for line in text.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**To do**:\n- call the vet",
+        "## To do\n- call the vet\n- order ink",
+        "TODO:\n* call the vet\n* ink",
+        "Today I need to:\n- call the vet",
+        "I still have to:\n• call the vet\n• order ink",
+        "I've got to:\n- call the vet",
+        "Hi!\nI need to:\n- call the vet\n\nThanks!",
+        "☐ call the vet\n☐ order ink",
+        "TODO\n- [ ] call the vet\n- [x] order ink",
+        "I gotta:\n1) call the vet\n2) buy milk",
+        "I need to buy:\n- milk\n- bread",
+        "I need to call:\n- the vet\n- Ben",
+        "Here's my to-do list:\n- call the vet\n- order ink",
+        "My to do list for this week:\n1. call the vet\n2. order ink",
+        "OK so I need to:\n- call the vet",
+    ],
+)
+def test_each_line_of_a_list_of_to_dos_is_one(text: str) -> None:
+    wanted = [line for line in text.splitlines() if line[:2] in LINE_MARKS and "[x]" not in line]
+    assert [one.said.text for one in loops_in(lines(text))] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Things to do in Paris:\n- Louvre\n- Eiffel tower",
+        "I need to know:\n- price\n- size",
+        "What should I do:\n- call\n- wait",
+        "I need help with:\n- taxes\n- rent",
+        "I need:\n- milk",
+        "What I did today:\n- called the vet\n- ordered ink",
+        "- call the vet\n- order ink",
+        "- [x] call the vet\n- [x] order ink",
+        "Can you make a to-do list:\n- with boxes",
+        "Should I:\n- rent a car\n- buy a car",
+        "He needs to:\n- call the vet",
+        "My kids need to do this week:\n- write an essay",
+        "I don't need to:\n- call the vet",
+        "I no longer have to:\n- call the vet\n- order ink",
+        "Do I need to:\n- call the vet\n- sign?",
+        "Things I don't need to do:\n- call the vet",
+        "If I win I need to:\n- call the bank",
+        "The app I'm building needs to:\n- parse files",
+        "What do I need to do:\n- call the vet?",
+    ],
+)
+def test_a_list_of_anything_else_is_none(text: str) -> None:
+    assert loops_in(lines(text)) == []
+
+
+def test_a_line_of_a_list_is_due_when_the_heading_says_and_closed_by_itself() -> None:
+    text = "I need to do this by Friday:\n- call the vet\n- buy ink"
+    vet, ink = loops_in([*lines(text), *lines("Called the vet.", "e2")])
+    assert [vet.state, ink.state] == ["done", "open"]
+    assert ink.due_on == NOON.date() + timedelta(days=(4 - NOON.weekday()) % 7 or 7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I need to do two things today: call the vet and order ink.",
+        "I promised my sister I'd call her doctor.",
+        "I told the landlord that I would paint the fence.",
+        "We promised the kids we would build a treehouse.",
+        "I don't have time today, I'll call the bank tomorrow.",
+        "I assured Ben I'd return the drill",
+        "Errands today: post office, bank",
+    ],
+)
+def test_a_promise_that_is_told_and_a_row_behind_a_colon_are_to_be_done(text: str) -> None:
+    assert loop_in(asked_of(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call the vet",
+        "I told my boss I would love it.",
+        "I told Ben I would never come.",
+        "I told you I'd fail.",
+        "Ben told me he would fix the bike.",
+        "She promised she would call.",
+        "I promised I would be good",
+        "I promised myself I would never drink again.",
+        "They told me I would get a refund.",
+        "I was told I would get the keys.",
+        "I wish I had told Ben I would fix it.",
+        "Did I tell Ben I'd fix his bike?",
+        "I never promised Ben I would fix it.",
+        "I told Ben I wouldn't fix his bike.",
+        "✅ call the vet",
+        "[] is an empty list in Python",
+        "How do I write - [ ] in markdown?",
+        "I decided not to go to the party, I'll stay at home.",
+        "I decided not to fly, I'll take the train.",
+        "My to-do list is long.",
+    ],
+)
+def test_what_was_only_told_or_decided_against_is_none(text: str) -> None:
+    assert loop_in(asked_of(text)) is None

@@ -322,6 +322,159 @@ def test_lists_notes_and_paragraphs_of_a_user_are_their_own(text: str, facts: li
     assert told(text) == facts
 
 
+BESIDE = """
+What do you think of this bio?
+What do you make of this review?
+Is this profile text good?
+Does this sound natural?
+Read this on a forum.
+Saw this on Reddit.
+Found this in a bottle on the beach.
+This is from a review I read.
+Here's the character for my novel.
+Here's a character for my story.
+My monologue for drama class.
+What would you say to someone who tells you this?
+What do you make of this paragraph?
+Do you like this intro?
+Would you swipe on this dating profile?
+Thoughts on this caption?
+How's this cover letter?
+How is this opening paragraph?
+Rate this Tinder bio.
+Please rate my poem.
+Can you improve this text message?
+Is this sentence correct?
+Is this email polite enough?
+Does this message sound rude?
+Does this read like proper English?
+Is the grammar ok?
+Is my German correct?
+Any typos?
+Any mistakes in this?
+Is this good English?
+Is this grammatically correct?
+How does this sound?
+I read this in an advice column.
+Just read this on Mumsnet.
+I came across this on LinkedIn.
+This comes from a self-help book.
+Here is my monologue for the play.
+The first scene of my play.
+A poem by my daughter for school.
+What would you think of this post?
+What would you answer if someone wrote this?
+Hi! What do you think about this short bio?
+So, how do you like this slogan?
+How would you rate this personal statement?
+Do you understand this letter?
+What do you think of the following testimonial?
+Does this introduction work for a website?
+Would you reply to this message?
+Here's the opening of my novel.
+What do people think of this confession?
+I found this comment online.
+"""
+
+OWN_BESIDE = """
+What do you think?
+Can you help me with this?
+What do you think of this?
+What do you think of this plan?
+What do you think of this city?
+Is this normal?
+Is this a scam?
+Is this correct?
+Is this okay?
+Does this sound good?
+Does this sound right?
+How should I reply?
+Does it sound like a plan?
+What do you make of my situation?
+What do you think of my bio?
+What do you think about the new law?
+Do you like this weather?
+Do you like this song?
+What do you think of this book?
+What do you think of this contract?
+Any tips?
+Thoughts on my plan?
+How about Friday?
+Do you understand this?
+Can you explain this letter from the bank?
+I got a letter today.
+I read a lot on Reddit.
+I read this book twice.
+I found this flat on the internet.
+I found this in my garden.
+I got this from my doctor.
+My sister gave me this.
+Here's my story.
+Here's my bio.
+This is my first message.
+This is my situation.
+Here's the thing.
+Here's what happened.
+This is me.
+This is from my sister.
+My part in the project.
+My role in the company.
+The scene at work.
+Great review.
+Please fix my profile.
+Please correct this in your notes.
+Please improve this.
+I posted this yesterday.
+Why do people say this?
+Sorry, I should have said this.
+I have to say this.
+Did I tell you this?
+How's life?
+How's this for news?
+Is this text about me?
+Rate my day.
+Is this message saved?
+I love this poem.
+I answered this letter.
+How do you like this rain?
+Can you fix this?
+Is my English good enough for the exam?
+Is this too much?
+Is this too late?
+Have I told you this?
+I must confess this.
+Let me introduce myself.
+A short bio.
+Update from me.
+I got this job last week.
+I noticed this in my knee.
+I read this on the train.
+My doctor said this.
+Never told anyone this.
+Let me just say this.
+"""
+
+
+@pytest.mark.parametrize("announcement", BESIDE.strip().splitlines())
+def test_a_text_that_is_announced_on_its_own_line_is_pasted(announcement: str) -> None:
+    assert told(f"{announcement} I'm a pastry chef and I live in Nice.") == []
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        *OWN_BESIDE.strip().splitlines(),
+        "What do you think of this letter? I got it from my landlord.",
+        "Read this on a forum. Do you believe it?",
+        *("What do you think of this profile picture?", "How about this post office?", "How does it sound?"),
+        "What do you make of this review? They say the pan is bad.",
+        "Is the grammar ok? You know that I'm no native speaker.",
+    ],
+)
+def test_what_follows_a_question_or_a_remark_on_its_line_is_the_user_s_own(opening: str) -> None:
+    assert told(f"{opening} I'm a pastry chef and I live in Nice.") == ["Is a pastry chef", "Lives in Nice"]
+
+
 @pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
 def test_who_draws_facts_and_who_looks_for_the_newest_read_own_words_alone(text: str) -> None:
     said = "I live in Madrid. I am no longer in Rome."
