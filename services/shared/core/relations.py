@@ -17,7 +17,7 @@ from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name, plain_words_of, relation_of
 from services.shared.core.notes import as_user_says
 from services.shared.core.own_words import own_words
-from services.shared.core.statements import QUOTED
+from services.shared.core.statements import MONTHS_AND_DAYS, QUOTED, terms
 from services.shared.core.text import unfolded
 
 _ROOTS = wordlists.words("names", "around").union(
@@ -36,15 +36,18 @@ _NAME = rf"{PERSON_NAME}(?![\w'’])"
 _NAMES = rf"(?P<name>{_NAME}(?:(?:,? and|,| &) {_NAME})*)"
 _ONE = rf"(?P<name>{_NAME})"
 _OWN = r"\b(?:my|our) "
-_NAMED = r"(?:(?:(?:'s| is| are| was| were)(?: now| also)?|,|, who is|, who's)? (?:called|named)|(?:'s|s'|,? whose) names? (?:is|are|was))"
+_NAMED = (
+    r"(?:(?:(?:'s| is| are| was| were)(?: now| also)?|,|, who is|, who's)? (?:called|named)"
+    r"|(?:'s|s'|,? whose) names? (?:is|are|was))"
+)
 _ENDS = r"(?=\s*(?:$|[.,;!?)\n]| (?:and|but) (?:i|we|he|she|it|they|my)\b))"
 _NOT_OF_OTHERS = "".join(rf"(?<!{word} )" for word in (r"['’]s", "s['’]", "her", "his", "their", "your", "the", r"\ba"))
 _ALONE = rf"{_NOT_OF_OTHERS}\b"
 _ADDRESSED = "|".join(chain.from_iterable(_CALLED))
 _HAVING = r"\b(?:i|we)(?:'ve| have)?(?: got| adopted| have)? (?:also |now |just )?"
 _A_KIN = (
-    rf"(?:an?|one|two|three|four|five) {_HOW}{_PLURAL}(?:,|:| -| \(|,? (?:called|named)|,? who(?:'s| is) (?:called|named)"
-    rf"|,? whose names? (?:is|are)|\. (?:her|his|its|their) names? (?:is|are)|\. (?:she|he|it|they)(?:'s| is| are|'re)"
+    rf"(?:an?|one|two|three|four|five) {_HOW}{_PLURAL}(?:,|:| -| \(|,? (?:called|named)"
+    rf"|,? who(?:'s| is) (?:called|named)|,? whose names? (?:is|are)|\. (?:her|his|its|their) names? (?:is|are)|\. (?:she|he|it|they)(?:'s| is| are|'re)"
     rf" (?:called|named)) {_NAMES}"
 )
 _A_KIN_PLAIN = re.sub(r"\(\?P<\w+>", "(?:", _A_KIN)
@@ -67,9 +70,14 @@ _HAVE = re.compile(rf"{_HAVING}{_A_KIN_PLAIN}(?:,? and {_A_KIN_PLAIN})*", re.IGN
 _HAD = re.compile(_A_KIN, re.IGNORECASE)
 _AND = re.compile(r",? and |, | & ")
 _TOPIC = re.compile(rf"(?:my|our) {_HOW}(?P<kin>{_WHO}|children)(?P<all>s?)(?:,? (?P<name>{PERSON_NAME}))?", re.I)
-_WORDS = re.compile(r"[\w-]+(?: in law)?")
+_WORDS = re.compile(rf"(?:(?:step|half|ex) (?=(?:{_ROOT})\b))?[\w-]+(?: in law)?")
 _NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "before names")
-_OTHERWISE = r"(?:(?:step|half|god|ex)[- ]?)?{0}s?(?:[- ]in[- ]laws?)?"
+_BRIEF = re.compile(
+    rf"\b(?:{'|'.join(wordlists.words('facts', 'events') | wordlists.words('names', 'spoken of briefly'))})\b", re.I
+)
+_OF_OWN = re.compile(r"(?:my|our|the) \w", re.IGNORECASE)
+_TIME = rf"(?:{MONTHS_AND_DAYS}|\d|the (?:morning|afternoon|evening)|spring|summer|autumn|winter)"
+_BASE = re.compile(r"(?:\b(?:step|half|ex|god)[- ]?)?\b(\w+)(?=[- ]in[- ]law)|\b(?:step|half|ex|god)[- ]?(\w+)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +133,7 @@ def names_of(relation: Relation, entries: Iterable[Entry], people: People) -> li
     if len({of[name].slug if name in of else name for name in alike}) > 1 and not relation.are_all:
         return []
     sure = [name for name in alike if not are_of_several({_former(link.kin) for link in by_name[name]})]
-    labels = [
-        label for name in sure for label in (of[name].names.values() if name in of else (by_name[name][0].name,))
-    ]
+    labels = [label for name in sure for label in (of[name].names.values() if name in of else (by_name[name][0].name,))]
     first = [_first_name(label, [*by_name, *of]) for label in labels]
     return list(dict.fromkeys(filter(None, (*labels, *first))))
 
@@ -204,10 +210,38 @@ def called_otherwise(relation: Relation, entries: Sequence[Entry]) -> list[Entry
     return [entry for entry in entries if entry.role == "user" and not entry.speaker and own.search(entry.text)]
 
 
-def is_of_others(relation: Relation, topic: str, text: str) -> bool:
+def is_of_others(relation: Relation, text: str) -> bool:
     """Whether a text has the word of a relation only in that of another one: the sister in "my sister-in-law"."""
-    said = topic.split()[-1].lower().removesuffix("s")
-    if relation.name or relation.word != relation_of(said):
+    if relation.name:
         return False
-    found = [one[0].lower() for one in re.finditer(rf"\b{_OTHERWISE.format(re.escape(said))}\b", text, re.IGNORECASE)]
-    return bool(found) and not any(one.removesuffix("s") == said for one in found)
+    said = [one or other for one, other in _BASE.findall(text.lower())]
+    return not relation.may_be_in(text) and any(
+        relation.word in (_kin(root), _kin(root.removesuffix("s"))) for root in said
+    )
+
+
+def is_of_own(topic: str) -> bool:
+    """Whether a topic is what is the user's, as they may have told it before: "my sister", "the knee operation"."""
+    return _OF_OWN.match(topic) is not None
+
+
+def spoken_of_briefly(topic: str, entries: Iterable[Entry]) -> list[Entry]:
+    """What a user says of what a topic names, in brief: of "the operation", after "my knee operation", and before any
+    other operation is spoken of."""
+    told = _BRIEF.search(topic)
+    of = terms(_BRIEF.sub(" ", topic.lower())) if told else frozenset()
+    if told is None or not of or not _OF_OWN.match(topic):
+        return []
+    is_named = re.compile(rf"\b{told[0]}\b", re.IGNORECASE)
+    in_brief = re.compile(
+        rf"\b(?:my|our|the|this|that) {told[0]}\b(?! (?:of|with|at|for|in (?!{_TIME}))\b)", re.IGNORECASE
+    )
+    found, is_it = [], False
+    for entry in sorted(entries, key=lambda one: (one.created_at, one.id)):
+        if entry.role != "user" or entry.speaker or not is_named.search(entry.text):
+            continue
+        is_brief = in_brief.search(entry.text) is not None
+        is_it = of <= terms(entry.text.lower()) or (is_it and is_brief)
+        if is_it:
+            found.append(entry)
+    return found
