@@ -47,8 +47,8 @@ _ADDRESSED = "|".join(chain.from_iterable(_CALLED))
 _HAVING = r"\b(?:i|we)(?:'ve| have)?(?: got| adopted| have)? (?:also |now |just )?"
 _A_KIN = (
     rf"(?:an?|one|two|three|four|five) {_HOW}{_PLURAL}(?:,|:| -| \(|,? (?:called|named)"
-    rf"|,? who(?:'s| is) (?:called|named)|,? whose names? (?:is|are)|\. (?:her|his|its|their) names? (?:is|are)|\. (?:she|he|it|they)(?:'s| is| are|'re)"
-    rf" (?:called|named)) {_NAMES}"
+    rf"|,? who(?:'s| is) (?:called|named)|,? whose names? (?:is|are)|\. (?:her|his|its|their) names? (?:is|are)"
+    rf"|\. (?:she|he|it|they)(?:'s| is| are|'re) (?:called|named)) {_NAMES}"
 )
 _A_KIN_PLAIN = re.sub(r"\(\?P<\w+>", "(?:", _A_KIN)
 _TOLD = tuple(
