@@ -28,9 +28,10 @@ _ONE_OF = {line.split()[0]: frozenset(line.split()) for line in wordlists.sectio
 _LONGEST = 10_000
 
 _ROOT = "|".join(sorted(map(re.escape, _ROOTS), key=len, reverse=True))
-_WHO = rf"(?:(?:ex|step|half|great|foster)[- ]?)?(?:{_ROOT})(?:[- ]in[- ]law)?"
+_WHO = rf"(?:(?:ex|step|half|great)[- ]?)?(?:{_ROOT})(?:[- ]in[- ]law)?"
 _PLURAL = rf"(?P<kin>(?:{_WHO}|children))s?(?![\w-])(?! in[- ]law)"
-_HOW = rf"(?P<how>(?:(?:{'|'.join(wordlists.words('names', 'which one'))}) ){{0,2}}(?:(?!(?:and|or)\b)[a-z][\w-]* )?)"
+_WHICH = "|".join(wordlists.words("names", "which one"))
+_HOW = rf"(?P<how>(?:(?:{_WHICH}) ){{0,2}}(?:(?!(?:and|or|ex|step|half|great)\b)[a-z][\w-]* )?)"
 _KIN = rf"(?P<kin>{_WHO})(?![\w-])(?! in[- ]law)"
 _NAME = rf"{PERSON_NAME}(?![\w'’])"
 _NAMES = rf"(?P<name>{_NAME}(?:(?:,? and|,| &) {_NAME})*)"
