@@ -64,7 +64,8 @@ _DONE = wordlists.pairs("changes", "had to")
 _HAD_TO = re.compile(
     r"^(?P<who>(?:i|we|they|he|she|(?:my|our|the) [\w-]+)(?: (?:just|finally|sadly|also|unfortunately|actually|then))?)"
     r"(?P<have> have| has)? (?:had|was forced|were forced|ended up having|managed) to"
-    rf" (?P<do>{'|'.join(_DONE)})\b(?! (?:for|at|by)\b)"
+    r" (?!(?:call|get|let|take) (?!(?:\w+ ){0,3}(?:off|rid|go|back)\b))"
+    rf"(?P<do>{'|'.join(_DONE)})\b(?! (?:for|at|by)\b)"
 )
 """What somebody had to do, where it opens a clause, and so did."""
 

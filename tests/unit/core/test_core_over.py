@@ -90,6 +90,8 @@ def is_changed(old: str, new: str) -> bool:
         ("The launch is on 3 May.", "They were forced to postpone the launch to 9 May."),
         ("The deadline is 3 May.", "We managed to move the deadline to 9 May."),
         ("I drive a Golf.", "I had to sell the Golf."),
+        ("I drive a Golf.", "I had to get rid of the Golf."),
+        ("Our wedding is on 6 June.", "We had to call off our wedding."),
         ("We use Slack.", "We had to switch from Slack to Teams."),
         ("I subscribe to the Guardian.", "I had to cancel the Guardian."),
         ("I live in Lisbon.", "I had to move to Porto."),
