@@ -226,6 +226,82 @@ async def test_what_mentions_the_name_of_a_relative_is_about_them(
     assert await listed(memory, f"forget everything about {topic}") == set(found)
 
 
+BIRTE = "Birte left home."
+RUFUS = "Rufus has to go to the vet."
+
+
+@pytest.mark.parametrize(
+    ("told", "topic", "also"),
+    [
+        ("My sister is called Birte. I like tea.", "my sister", BIRTE),
+        ("I've got a sister, Birte.", "my sister", BIRTE),
+        ("I have a younger sister. Her name is Birte Olsen.", "my sister", BIRTE),
+        ("Birte, my sister, lives in Lund.", "my sister", BIRTE),
+        ("My twin sister Birte drinks.", "my twin sister", BIRTE),
+        ("My sister in law Birte drinks.", "my sister-in-law", BIRTE),
+        ("My best friend is Birte.", "my best friend", BIRTE),
+        ("We have a new colleague, Birte.", "my new colleague", BIRTE),
+        ("My ex-wife is called Birte.", "my ex-wife", BIRTE),
+        ("My ex Birte has the car.", "my ex", BIRTE),
+        ("My stepmum is Birte.", "my stepmother", BIRTE),
+        ("My piano teacher Birte is strict.", "my piano teacher", BIRTE),
+        ("My wife Birte is a vet.", "my partner", BIRTE),
+        ("My psychiatrist is Dr. Feld.", "my psychiatrist", "Dr. Feld gave me pills."),
+        ("I have two sisters, Birte and Anke.", "my sisters", BIRTE),
+        ("My children are called Ida, Birte and Bo.", "my kids", BIRTE),
+        ("My dog Rufus is a whippet.", "my dog", RUFUS),
+        ("My horse is called Rufus.", "my horse", RUFUS),
+        ("I have a cat called Rufus.", "my cat", RUFUS),
+        ("We've got a puppy. He's called Rufus.", "our dog", RUFUS),
+        ("Rufus is our parrot.", "my parrot", RUFUS),
+        ("My mum is called Gerda.", "my mother", "Mum forgot my name."),
+        ("My dad was ill.", "my father", "Dad's heart is weak."),
+        ("My knee operation is on 4 December.", "my knee operation", "The operation was moved to 11 December."),
+        ("Our holiday in Crete is in May.", "our holiday in Crete", "The holiday was moved to June."),
+    ],
+)
+async def test_what_is_to_be_forgotten_is_found_by_what_the_user_called_it(
+    memory: Memory, told: str, topic: str, also: str
+) -> None:
+    later = an_entry("ann", also, created_at=NOON + timedelta(1))
+    await store_entries(memory.store, [an_entry("ann", told), later, an_entry("ann", "I like tea.")])
+    assert {told, also} == await listed(memory, f"forget everything about {topic}")
+
+
+@pytest.mark.parametrize(
+    ("told", "topic", "other"),
+    [
+        ("My sister Hedda is ill.", "my sister", "My sister-in-law Petra is a judge."),
+        ("My brother is ill.", "my brother", "My brother in law Ole is loud."),
+        ("My sister likes Tom.", "my sister", "Tom left home."),
+        ("My sister is German.", "my sister", "I learn German."),
+        ("My wife is ill.", "my wife", "My ex-wife Eva moved."),
+        ("My dog is ill.", "my dog", "Tom has a hamster called Rex."),
+        ("My mother is ill.", "my mother", "Tom's mum is a vet."),
+        ("My mother is ill.", "my mother", "Her mum is a vet."),
+        ("My sister is Birte's boss.", "my sister", "Birte left home."),
+        ("My knee operation is on 4 December.", "my knee operation", "Tom's operation went well."),
+        ("My knee operation is on 4 December.", "my knee operation", "My hip operation is in May."),
+        ("My knee operation is on 4 December.", "my knee operation", "The meeting was moved to 11 December."),
+    ],
+)
+async def test_what_is_to_be_forgotten_is_not_what_is_of_others(
+    memory: Memory, told: str, topic: str, other: str
+) -> None:
+    later = an_entry("ann", other, created_at=NOON + timedelta(1))
+    await store_entries(memory.store, [an_entry("ann", told), later])
+    assert await listed(memory, f"forget everything about {topic}") == {told}
+
+
+async def test_what_is_said_in_brief_after_another_one_is_of_that(memory: Memory) -> None:
+    said = ["My knee operation is on 4 May.", "My hip operation is in June.", "The operation was moved to July."]
+    await store_entries(
+        memory.store, [an_entry("ann", text, created_at=NOON + timedelta(n)) for n, text in enumerate(said)]
+    )
+    assert await listed(memory, "forget everything about my knee operation") == {said[0]}
+    assert await listed(memory, "forget everything about my hip operation") == {*said[1:]}
+
+
 async def test_what_is_forgotten_with_a_relative_is_named(memory: Memory) -> None:
     await store_entries(memory.store, [an_entry("ann", text) for text in HEINZ])
     asked = await memory.says("forget everything about my brother")

@@ -9,7 +9,17 @@ from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import KIN, LONG_AGO, NEGATIONS, RECENTLY, Clause, clauses, kinds, stem
+from services.shared.core.statements import (
+    KIN,
+    LONG_AGO,
+    MONTHS_AND_DAYS,
+    NEGATIONS,
+    RECENTLY,
+    Clause,
+    clauses,
+    kinds,
+    stem,
+)
 from services.shared.core.traits import ByText
 
 Form: TypeAlias = Literal[
@@ -75,6 +85,13 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             rf" (?P<topic>(?!(?:back|over|on|from|to|with|jobs?|things) )[\w.-]+(?: [\w.-]+)?) {_TO} (?P<new>.+?)"
         ),
     ),
+    (
+        "moved",
+        _form(
+            rf"(?:i|we|they|(?:my|our|the) \w+) {_AUX}(?:rescheduled|rebooked|rearranged) (?P<topic>{_OWN} .+?)"
+            rf" for (?P<new>(?:the )?(?:next )?(?:\d\d?(?:st|nd|rd|th)? (?:of )?)?(?:{MONTHS_AND_DAYS})\b.*)"
+        ),
+    ),
     ("moved", _form(rf"(?P<topic>.+?) {_AUX}(?:rewritten|ported|migrated) (?:in|to) (?P<new>.+?)")),
     (
         "moved",
@@ -91,6 +108,13 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("left", _form(rf"(?:i|we) {_AUX}(?:left|moved out of) (?P<old>.+?){_AND_THEN}?")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>[^,]+?)(?:, .+)?")),
+    (
+        "called off",
+        _form(
+            rf"(?P<topic>[^,]+?) (?:has|have|is|are|was|were|got) {_AUX}(?:cancelled|canceled|called off)"
+            r"(?:,| -| as| since| due to)(?! (?:or|if|unless|right|no|yes|is|are)\b) .+"
+        ),
+    ),
     (
         "ended",
         _form(rf"(?P<topic>(?:my|our) \w+) {_AUX}(?:{_section('stopped')}) (?:his|her|their|the)? ?(?P<old>[^,]+?)"),

@@ -101,13 +101,19 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
     gone = [fact for fact in old if any(one.is_of(fact) for one in ended_in(new))]
     if not gone or _is_of_namesake(new, old):
         return None
-    told = frozenset().union(*(terms(f"{fact.value} {_words_of(fact.slot)}".lower()) for fact in old))
+    told = frozenset().union(*(terms(_told_by(fact)) for fact in old))
     beside = len(terms(text.lower()) - told)
     if beside > _MOST_BESIDE:
         return "replaced in part" if beside <= _MOST_IN_PART and all(fact.slot == "employer" for fact in gone) else None
     named = {plain_name(fact.entity_label) for fact in gone}
     more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
     return "replaced in part" if more else "replaced"
+
+
+def _told_by(fact: Fact) -> str:
+    """The words that tell a fact; of an appointment what it is, too."""
+    what = fact.entity_label if fact.slot == "time" else ""
+    return f"{fact.value} {what} {_words_of(fact.slot)}".lower()
 
 
 def _is_of_namesake(new: str, old: Sequence[Fact]) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from services.shared.core import wordlists
+from services.shared.core.fact_times import may_be_held_again
 from services.shared.core.fact_values import one_of
 from services.shared.core.facts import ME, Fact, denied_in
 from services.shared.core.names import plain_name
@@ -80,6 +81,24 @@ _CANCELLATIONS = (
     re.compile(rf"(?:i|we) {_AUX}{_CANCELLED} (?:my|our|the) (?P<what>[\w-]+(?: [\w-]+){{0,3}}?){TAIL}"),
     re.compile(rf"(?:(?:the|my|our) )?(?P<by>[\w-]+(?: [\w-]+)?) {_AUX}{_CANCELLED} (?:my|our) {_PLANNED}{TAIL}"),
 )
+_NOW_OVER = r"(?: (?:now|already|at last|finally|thank (?:god|goodness|heavens?)|luckily))*(?:[,!].*)?$"
+_HELD = (
+    re.compile(
+        rf"(?:(?:my|our|the) )?{_PLANNED} (?:is|are|was|has been) (?:(?:now|finally|all|already|just) )?"
+        rf"(?:over(?: and done with)?|behind (?:me|us)){_NOW_OVER}"
+    ),
+    re.compile(
+        r"(?:my|our|the) (?P<what>(?:[\w-]+ ){0,3}?(?:exam|test|viva|interview|surgery|operation|appointment|checkup"
+        r"|check-up|hearing|funeral|wedding|ceremony|flight))"
+        rf" (?:is|was) (?:(?:now|finally|all|already|just) )?(?:done|finished){_NOW_OVER}"
+    ),
+    re.compile(
+        r"(?:i|we) (?:(?:have|just|finally|already|actually) ){0,2}(?:passed|failed|flunked|aced|sat|took|survived)"
+        rf" (?:my|our|the) (?P<what>(?:[\w-]+ ){{0,3}}?(?:exam|test|viva|interview)){TAIL}"
+    ),
+)
+"""What says that an appointment has taken place."""
+
 _DOCTOR = (
     r"(?:(?:(?:my|the|our) )?(?:doctor|doctors|gp|consultant|specialist|cardiologist|psychiatrist|nurse|hospital)"
     r"|dr\.? \w+)"
@@ -153,18 +172,21 @@ _TOLD_IN_PART = frozenset({"employer", "pet", "partner", "habit"})
 class Ended:
     """What is not so any more: of whom ("" is the speaker), in which slot, and the value; "": whatever it was.
 
-    Without a slot it is all that is so of somebody only as long as they live.
+    Without a slot it is all that is so of somebody only as long as they live. `once`: not of what is held again.
     """
 
     slot: str
     value: str
     of: str = ""
+    once: bool = False
 
     def is_of(self, fact: Fact, speaker: str | None = None) -> bool:
         """Whether it ends this fact, which the same speaker stated before."""
         of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
         if plain_name(self.of) != plain_name(of) or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
             return self.slot == "medication" and _is_taking(fact) and terms(self.value) <= terms(fact.value.lower())
+        if self.once and may_be_held_again(fact):
+            return False
         said, known = terms(plain_name(self.value)), terms(plain_name(fact.value))
         return not self.value or (bool(said) and (said <= known if self.slot in _TOLD_IN_PART else said == known))
 
@@ -197,6 +219,7 @@ def _ended(text: str, before: str = "") -> Iterator[Ended]:
         if clause.meant and not LONG_AGO.search(said) and not _PARTICIPLE.match(said):
             yield from _told(said)
             yield from _cancelled(said)
+            yield from _held(said)
             yield from _medicine_stopped(said, before)
         before = f"{before} {said}"
 
@@ -210,6 +233,12 @@ def _cancelled(said: str) -> Iterator[Ended]:
     yield Ended("time", "", of=what)
     if what == "appointment" and (by := found.groupdict().get("by")):
         yield Ended("time", "", of=by)
+
+
+def _held(said: str) -> Iterator[Ended]:
+    """An appointment that has taken place."""
+    if found := next((found for form in _HELD if (found := form.match(said))), None):
+        yield Ended("time", "", of=found["what"].removesuffix(" appointment"), once=True)
 
 
 def _medicine_stopped(said: str, before: str) -> Iterator[Ended]:

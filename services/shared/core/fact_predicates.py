@@ -100,7 +100,8 @@ _PREDICATES = (
         "home",
         as_moved_to,
         "lives in {v}",
-        rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
+        rf"(?:have |has )?{ADVERBS}(?:moved|relocated|(?:had|managed|was forced|were forced) to (?:move|relocate))"
+        rf" (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
         level=2,
         ref="place",
     ),

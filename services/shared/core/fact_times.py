@@ -28,12 +28,18 @@ def time_over(fact: Fact, said_at: datetime, now: datetime) -> datetime | None:
     return end if end and end + _ANYWHERE <= now else None
 
 
+def may_be_held_again(fact: Fact) -> bool:
+    """Whether a time without a date may be one of many: that of a class on Mondays, of a stand-up at nine."""
+    is_dated = any(True for _ in english_dates(fact.value))
+    return not is_dated and _AGAIN.search(f"{fact.entity_label} {fact.value}") is not None
+
+
 def _end_of(fact: Fact, said_at: datetime) -> datetime | None:
     """None where it may be held again and again: a class on Mondays, a stand-up at nine."""
     named = next(english_dates(fact.value), None)
     if named and named.day is None:
         return _end_of_month(named.month, named.year or said_at.year + (named.month < said_at.month))
-    if not named and _AGAIN.search(f"{fact.entity_label} {fact.value}"):
+    if may_be_held_again(fact):
         return None
     if (day := due_on(fact.value, said_at)) is not None:
         return datetime.combine(day, time(), UTC) + timedelta(days=1)

@@ -44,7 +44,12 @@ _SPELLED = (
     (re.compile(r"\bcan't\b"), "can not"),
     (re.compile(r"(\w)n't\b"), r"\1 not"),
     (re.compile(r"'(?:s) (?=been\b|got\b|gone\b)"), " has "),
-    (re.compile(r"'s (?=now\b|no longer\b|not\b|off\b|moved\b|cancel|postponed\b|rescheduled\b)"), " is "),
+    (
+        re.compile(
+            r"'s (?=now\b|no longer\b|not\b|off\b|moved\b|cancel|postponed\b|rescheduled\b|(?:over|done|finished)$)"
+        ),
+        " is ",
+    ),
     (re.compile(r"\b(she|he|it|that|there|here)'s\b"), r"\1 is"),
     (re.compile(r"'ve\b"), " have"),
     (re.compile(r"'re\b"), " are"),
@@ -55,6 +60,15 @@ _SPELLED = (
     (re.compile(r"'s\b|s'(?=\s)"), lambda found: "s" if found[0].startswith("s") else ""),
 )
 _WITHOUT_APOSTROPHES = ((_ANYMORE, "anymore"),)
+
+_DONE = wordlists.pairs("changes", "had to")
+_HAD_TO = re.compile(
+    r"^(?P<who>(?:i|we|they|he|she|(?:my|our|the) [\w-]+)(?: (?:just|finally|sadly|also|unfortunately|actually|then))?)"
+    r"(?P<have> have| has)? (?:had|was forced|were forced|ended up having|managed) to"
+    r" (?!(?:call|get|let|take) (?!(?:\w+ ){0,3}(?:off|rid|go|back)\b))"
+    rf"(?P<do>{'|'.join(_DONE)})\b(?! (?:for|at|by)\b)"
+)
+"""What somebody had to do, where it opens a clause, and so did."""
 
 _words = wordlists.words
 LIGHT = _words("changes", "light")
@@ -186,7 +200,7 @@ def _spelled(part: str) -> str:
     said = _SHORT_MONTH.sub(lambda found: _SHORT_MONTHS[found[0].rstrip(".")], said)
     if opening := _FILLER.match(said):
         said = said[opening.end() :]
-    return said
+    return _HAD_TO.sub(lambda had: f"{had['who']}{had['have'] or ''} {_DONE[had['do']]}", said, count=1)
 
 
 @lru_cache(maxsize=4096)

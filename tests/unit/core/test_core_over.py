@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from services.shared.core.fact_changes import effects
 from services.shared.core.over import is_over, words_of_over
+from services.shared.core.updates import relation
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,83 @@ def test_what_is_of_others_or_only_supposed_ends_nothing(before: str, text: str)
 @pytest.mark.parametrize("piece", ["the jazz was sold ", "i sold ", "died ", "took me off ", "and "])
 def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
     assert not is_over("I drive a Honda", piece * 20_000)
+
+
+def is_changed(old: str, new: str) -> bool:
+    """Whether a newer statement changes an older one, by its words or by its facts."""
+    return relation(old, new) in ("update", "contradiction") or effects(new, [old])[0] in ("replaced", "unclear")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The wedding is on 6 June.", "We had to move the wedding to 13 June."),
+        ("My dentist appointment is on 3 December.", "I had to reschedule my dentist appointment to 9 December."),
+        ("Our flight is on 3 December.", "Unfortunately we had to rebook our flight to 9 December."),
+        ("The offsite is on 3 May.", "We've had to push the offsite to 9 May."),
+        ("The launch is on 3 May.", "They were forced to postpone the launch to 9 May."),
+        ("The deadline is 3 May.", "We managed to move the deadline to 9 May."),
+        ("I drive a Golf.", "I had to sell the Golf."),
+        ("I drive a Golf.", "I had to get rid of the Golf."),
+        ("Our wedding is on 6 June.", "We had to call off our wedding."),
+        ("We use Slack.", "We had to switch from Slack to Teams."),
+        ("I subscribe to the Guardian.", "I had to cancel the Guardian."),
+        ("I live in Lisbon.", "I had to move to Porto."),
+        ("My haircut is on Friday.", "My haircut is cancelled, the salon is closed."),
+        ("My haircut is on Friday.", "My haircut was cancelled as the salon is closed."),
+        ("The workshop is on 3 May.", "The workshop has been called off, the trainer is ill."),
+        ("My dentist appointment is on Friday.", "My dentist appointment is cancelled, the dentist is ill."),
+        ("My driving test is on 3 December.", "I rescheduled my driving test for 15 December."),
+        ("The concert is on 5 December.", "The concert is over."),
+        ("My exam is on 5 December.", "My exam is done."),
+        ("My physics exam is on 5 December.", "My physics exam's over!"),
+        ("My knee operation is on 5 December.", "My knee operation is finally behind me."),
+        ("My driving test is on 5 December.", "I passed my driving test."),
+    ],
+)
+def test_what_had_to_be_changed_or_is_over_has_changed(old: str, new: str) -> None:
+    assert is_changed(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My meeting room is B12.", "We had to move the meeting room's chairs to C3."),
+        ("The wedding is on 6 June.", "We might have to move the wedding to 13 June."),
+        ("The wedding is on 6 June.", "We have to move the wedding to 13 June."),
+        ("The wedding is on 6 June.", "If we had to move the wedding to 13 June, who could come?"),
+        ("The wedding is on 6 June.", "I hope we will not have to move the wedding to 13 June."),
+        ("The wedding is on 6 June.", "We never had to move the wedding to 13 June."),
+        ("The wedding is on 6 June.", "My mother thinks we had to move the wedding to 13 June."),
+        ("The wedding is on 6 June.", "Tom had to move his wedding to 13 June."),
+        ("I drive a Golf.", "My neighbour had to sell his Golf."),
+        ("I drive a Golf.", "I had to sell tickets."),
+        ("I drive a Golf.", "I had to leave the Golf at home."),
+        ("I live in Lisbon.", "I had to move to the back of the room."),
+        ("I live in Lisbon.", "My sister had to move to Porto."),
+        ("I live in Lisbon.", "I'd have to move to Porto."),
+        ("I work at Siemens.", "I had to leave work early."),
+        ("I drink coffee.", "I had to stop for coffee."),
+        ("My haircut is on Friday.", "The concert is cancelled, the singer is ill."),
+        ("My haircut is on Friday.", "Is my haircut cancelled, or is the salon open?"),
+        ("My haircut is on Friday.", "If my haircut is cancelled, the salon will call."),
+        ("My haircut is on Friday.", "My haircut is not cancelled, the salon is open."),
+        ("The concert is on 5 December.", "The concert is over three hours long."),
+        ("The concert is on 5 December.", "The concert is over at ten."),
+        ("The concert is on 5 December.", "Once the concert is over, we eat."),
+        ("The concert is on 5 December.", "The concert is over on 5 December."),
+        ("The concert is on 5 December.", "The concert is not over."),
+        ("The concert is on 5 December.", "Is the concert over?"),
+        ("The concert is on 5 December.", "The rain is over."),
+        ("My exam is on 5 December.", "My homework is done."),
+        ("My physics exam is on 5 December.", "My maths exam is done."),
+        ("My exam is on 5 December.", "The exam is done in pencil."),
+        ("My exam is on 5 December.", "I wish my exam was over."),
+        ("My exam is on 5 December.", "My sister's exam is done."),
+        ("My presentation is on 5 December.", "My presentation is done."),
+        ("The team meeting is on Mondays.", "The team meeting is over."),
+        ("My driving test is on 15 December.", "My brother passed his driving test."),
+    ],
+)
+def test_what_only_had_to_be_changed_elsewhere_has_not_changed(old: str, new: str) -> None:
+    assert not is_changed(old, new)
