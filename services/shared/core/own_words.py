@@ -30,13 +30,18 @@ SENTENCE_END = rf"(?<=[.!?;\n])(?i:{not_after('abbreviations')}){_BEFORE_NUMBER}
 _SENTENCE = re.compile(SENTENCE_END)
 
 
+_GAP = re.compile(r"(\s{4})(\s{8,})(?=\s{4})")
+"""White space of which patterns need only the ends: looked at as a whole it would take them its length squared."""
+
+
 @lru_cache(maxsize=256)
 def own_words(text: str) -> str:
     """The text with blanks for what is not its user's own, each character where it was."""
-    own = text
+    own = whole = _GAP.sub(lambda gap: gap[1] + "\0" * len(gap[2]), text)
     for others in (_marked, _said_in_lines, _of_letters, _worked_on):
         own = _blanked(own, others(own))
-    return _without_announced(text, own)
+    own = _without_announced(whole, own)
+    return own if whole is text else "".join(was if one == "\0" else one for was, one in zip(text, own, strict=True))
 
 
 def opens_others_words(sentence: str) -> bool:
