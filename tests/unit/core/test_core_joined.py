@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -433,3 +434,13 @@ def test_the_question_is_left_out_of_what_is_stated() -> None:
 
 def test_a_question_beside_a_statement_is_not_meant() -> None:
     assert [clause.meant for clause in clauses("I live in Porto, do I need a car?")] == [True, False]
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "\n", " \n"])
+def test_long_gaps_change_nothing_and_cost_no_more_than_their_length(gap: str) -> None:
+    text = f"I live in Rome.{gap * 9000}Anna says: I live in Oslo.{gap * 9000}I am vegan."
+    started = time.monotonic()
+    own = own_statements(text)
+    assert time.monotonic() - started < 5  # the square of it takes minutes
+    assert len(own) == len(text)
+    assert own.startswith(f"I live in Rome.{gap * 9000}")
