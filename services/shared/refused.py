@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
 from collections.abc import Hashable
-from typing import NamedTuple
 
 from contracts.v1.turns import Turn
 from services.shared.announced import MOST, QUIET_SECONDS, Announced
+from services.shared.cache import Cache
 from services.shared.core.unwanted import announces, refuses_itself
 
 _MOST_TURNS = 16
@@ -28,13 +26,6 @@ def in_place_of(turn: Turn, turn_id: str) -> Turn:
     return Turn.model_validate({**where, "role": "user", "text": text, "turn_id": turn_id})
 
 
-class _Heard(NamedTuple):
-    """Of a conversation, by number which turns of its user were refused, and when the last one was heard."""
-
-    turns: dict[int, bool]
-    at: float
-
-
 class RefusedTurns:
     """Tells of each turn whether its user wants it not kept, as far as the turn or what was said before it tells.
 
@@ -44,7 +35,8 @@ class RefusedTurns:
 
     def __init__(self, announced: Announced) -> None:
         self._announced = announced
-        self._heard: OrderedDict[Hashable, _Heard] = OrderedDict()
+        self._heard: Cache[Hashable, dict[int, bool]] = Cache(MOST, seconds=QUIET_SECONDS)
+        """By conversation and number which turns of its user were refused."""
 
     def refuse(self, conversation: Hashable, turn: Turn, number: int) -> bool:
         """Whether this turn is not to be kept; what was saved on purpose is."""
@@ -57,18 +49,12 @@ class RefusedTurns:
 
     def has_answer(self, conversation: Hashable, number: int) -> bool:
         """Whether what others say under this number answers a turn that was refused."""
-        heard = self._heard.get(conversation)
-        if heard is None or time.monotonic() - heard.at > QUIET_SECONDS:
-            return False
-        before = max((one for one in heard.turns if one < number), default=None)
-        return before is not None and heard.turns[before]
+        turns = self._heard.get(conversation) or {}
+        before = max((one for one in turns if one < number), default=None)
+        return before is not None and turns[before]
 
     def note(self, conversation: Hashable, number: int, *, refused: bool) -> None:
         """Keep in mind what became of a turn of a user; of conversations without a refused one nothing is."""
-        now, heard = time.monotonic(), self._heard.pop(conversation, None)
-        known = heard.turns if heard and now - heard.at <= QUIET_SECONDS else {}
-        turns = dict(sorted({**known, number: refused}.items())[-_MOST_TURNS:])
-        if any(turns.values()):
-            self._heard[conversation] = _Heard(turns, now)
-        while len(self._heard) > MOST:
-            self._heard.popitem(last=False)
+        turns = {**(self._heard.pop(conversation) or {}), number: refused}
+        if any((latest := dict(sorted(turns.items())[-_MOST_TURNS:])).values()):
+            self._heard.put(conversation, latest)

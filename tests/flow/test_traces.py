@@ -76,6 +76,7 @@ async def test_a_turn_and_a_question_are_followed_through_all_that_handle_them(
         over_http = [span for span in told.get_finished_spans() if span.name == "HTTP /v1/memory/*"]
         assert [_told(span)["http.response.status_code"] for span in over_http] == [200, 200, 404]
         assert {"HTTP /v1/memory/*", "retrieve", "entries.get"} <= of_trace(told, 9).keys()
+        assert _told(of_trace(told, 9)["entries.get"]) == {"error.type": "not_found"}
     everything = " ".join(span.to_json() for span in told.get_finished_spans())
     assert [word for word in (USER, "lantern", "wardrobe") if word in everything] == []
 

@@ -11,10 +11,9 @@ from services.gateway.proxy.chains import UNKNOWN, Chain, Chains, named_after
 from services.gateway.proxy.conversations import Conversations, Recalled
 from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.exchanges import Exchange
-from services.gateway.proxy.withheld import verb_of
+from services.gateway.proxy.withheld import is_private, verb_of
 from services.shared.client import RequestFailed
-from services.shared.core.chat_commands import asks_to_forget
-from services.shared.core.unwanted import announces, is_unwanted
+from services.shared.core.unwanted import announces
 
 _PATIENCE = 1.0
 
@@ -74,9 +73,9 @@ class Following:
         is_begun = chain is None and not exchange.is_named
         if is_begun and not exchange.wishes_incognito and "incognito" not in recalled.degraded:
             name = named_after(answer_id)
-        is_private = not recalled.is_kept or any(map(_is_private, exchange.said_now)) or exchange.sends_answers
+        has_private = not recalled.is_kept or any(map(is_private, exchange.said_now)) or exchange.sends_answers
         begun = exchange.key.name if name != exchange.key.name else ""
-        self._put(exchange, answer_id, Chain(name, begun, is_private or bool(chain and chain.is_private)))
+        self._put(exchange, answer_id, Chain(name, begun, has_private or bool(chain and chain.is_private)))
 
     def replied(self, exchange: Exchange, answer_id: str) -> None:
         """Know the same of an answer to a command, of which the model knows nothing."""
@@ -99,7 +98,3 @@ class Following:
         is_begun = exchange.asked.has_id and exchange.chain is None and not exchange.is_named
         if is_begun and answer_id:
             self._conversations.go_on(exchange.key, exchange.key._replace(name=named_after(answer_id)))
-
-
-def _is_private(text: str) -> bool:
-    return is_unwanted(text) or asks_to_forget(text)

@@ -89,13 +89,18 @@ def _begins(said: Sequence[Said], at: int) -> bool:
     return is_of_whole_chat(one.text) and verb_of(one.text) is None
 
 
+def is_private(text: str) -> bool:
+    """Whether what a user says is not to be kept, or asks for something to be forgotten, which it may tell of."""
+    return is_unwanted(text) or asks_to_forget(text)
+
+
 def kept_unanswered(asked: Asked) -> Iterator[tuple[int, str]]:
     """What the user said just before the question without an answer, and where, as far as it is to be kept."""
     others = [said for said in asked.history if said.role == "user"]
     for left, (at, text) in zip(range(len(asked.unanswered), 0, -1), asked.unanswered, strict=True):
         text = without_blocks(text).strip()
-        is_private = is_unwanted(text) or asks_to_forget(text) or is_announced(others[: len(others) - left])
-        if text and not (is_private or verb_of(text) or is_task(text) or _MADE_BY_PROGRAM.fullmatch(text)):
+        is_withheld = is_private(text) or is_announced(others[: len(others) - left])
+        if text and not (is_withheld or verb_of(text) or is_task(text) or _MADE_BY_PROGRAM.fullmatch(text)):
             yield at, text
 
 

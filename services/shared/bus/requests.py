@@ -223,11 +223,9 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             return None
         credential = (msg.headers or {}).get(subjects.CREDENTIAL_HEADER)
         with tracing.span(name, "SERVER", msg.raw_message.headers) as span:
-            raw, failed = await self._answered(
-                msg.decode, partial(seconds_left, msg.headers), partial(call_next, msg), credential
+            raw, _ = await self._answered(
+                msg.decode, partial(seconds_left, msg.headers), partial(call_next, msg), credential, span
             )
-            if failed is not None:
-                span.set_attribute("error.type", failed.code)
         return raw
 
     async def answer_here(self, body: Q, seconds: float, credential: str | None) -> bytes:
@@ -241,10 +239,11 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             return body
 
         with tracing.span(self.handler.answer.name) as span:
-            raw, failed = await self._answered(read, lambda: seconds, partial(self.handler.handle, body), credential)
-            if failed is not None:
-                span.set_attribute("error.type", failed.code)
-                raise RequestFailed(failed)
+            raw, failed = await self._answered(
+                read, lambda: seconds, partial(self.handler.handle, body), credential, span
+            )
+        if failed is not None:
+            raise RequestFailed(failed)
         return raw
 
     async def _answered(
@@ -253,6 +252,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         seconds: Callable[[], float],
         handle: Callable[[], Awaitable[R]],
         credential: str | None,
+        span: tracing.Span,
     ) -> tuple[bytes, ErrorInfo | None]:
         """The reply within so many seconds, or the error that is answered with; both are kept account of."""
         asked_at, started, failed = datetime.now(UTC), time.perf_counter(), None
@@ -267,6 +267,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             reply, raw = await self._within(left, handle, body)
         except Exception as error:
             failed = error_info(error)
+            span.set_attribute("error.type", failed.code)
             told = ErrorReply(error=failed, correlation_id=getattr(body, "correlation_id", None))
             raw = told.model_dump_json().encode()
         finally:

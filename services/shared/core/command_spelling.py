@@ -45,7 +45,7 @@ _SHORT_IN_WISHES = {
         "msg": "message",
     },
     **{"u": "you", "ye": "you", "ya": "you", "ur": "your", "n": "and", "wud": "would", "cud": "could", "im": "i'm"},
-    **{"ive": "i've", "thats": "that's", "whats": "what's", "gonna": "gonna", "msgs": "messages"},
+    **{"ive": "i've", "thats": "that's", "whats": "what's", "msgs": "messages"},
 }
 _TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")
 

@@ -26,11 +26,10 @@ from services.shared.core.joined import own_statements
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
-from services.shared.core.own_words import SENTENCE_END, opens_others_words
+from services.shared.core.own_words import QUOTED, SENTENCE_END, opens_others_words
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
     ASKING,
-    QUOTED,
     UNSURE,
     is_joking,
     without_retracted,

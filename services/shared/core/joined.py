@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 
 from services.shared.core import wordlists
-from services.shared.core.own_words import SENTENCE_END, own_words
+from services.shared.core.own_words import QUOTED, SENTENCE_END, own_words
 
 _pattern = partial(wordlists.pattern, "joined")
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\n|\s[–—]\s")
@@ -28,7 +28,6 @@ _WISH = re.compile(rf"{_pattern('wishes')}(?:[ ,]+{_pattern('wishes')})*\W*")
 _NO_STATEMENT = re.compile(rf"\W*{_pattern('openings')}{_pattern('no statements')}(?![\w'])")
 _SUPPOSED = re.compile(_pattern("supposed"))
 _REASON = re.compile(rf"\W*{_pattern('openings')}(?P<reason>{_pattern('reasons')})")
-_QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _BLANKS = re.compile(rf"^(?:{_pattern('marks before')})|(?:{_pattern('marks anywhere')})", re.MULTILINE | re.IGNORECASE)
 _DASHED = re.compile(r"^[ \t]*[–—] ", re.MULTILINE)
 _EMPHASIS = re.compile(
@@ -77,7 +76,7 @@ def _apart(sentence: str) -> str:
 def _parted(sentence: str) -> tuple[str, str]:
     """The statement of a sentence, and what is asked or wished after it; that is empty where there is no such thing."""
     lower = sentence.translate(_STRAIGHT).lower()
-    if len(lower) != len(sentence) or len(sentence) > _LONGEST or _QUOTED.search(lower):
+    if len(lower) != len(sentence) or len(sentence) > _LONGEST or QUOTED.search(lower):
         return sentence, ""
     for joint in _JOINT.finditer(lower):
         if _is_apart(lower[joint.end() :], is_marked=joint["word"] is None):

@@ -15,6 +15,9 @@ from services.shared.core.text import without_accents
 Likeness: TypeAlias = Literal["written", "sound", "vowel", "nickname", "part"]
 """How two names are alike, the surest first. `part`: one of them is the first name of the other."""
 
+FIRST_NAMES = wordlists.words("names", "first names") | wordlists.words("names", "nicknames")
+"""Common first names and their short forms, in lower case."""
+
 _SOUNDS = tuple(
     (re.compile(pattern), said)
     for pattern, said in (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from services.shared.core import wordlists
+from services.shared.core.names import FIRST_NAMES
 
 _Span = tuple[int, int]
 _pattern = partial(wordlists.pattern, "pasted")
@@ -28,6 +29,7 @@ SENTENCE_END = rf"(?<=[.!?;\n])(?i:{not_after('abbreviations')}){_BEFORE_NUMBER}
 """Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
 
 _SENTENCE = re.compile(SENTENCE_END)
+QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 
 
 _GAP = re.compile(r"(\s{4})(\s{8,})(?=\s{4})")
@@ -102,7 +104,6 @@ _HEADED = re.compile(
 )
 _SENDERS, _VOICES = wordlists.words("pasted", "senders"), wordlists.words("pasted", "voices")
 _NO_SENDERS = wordlists.words("pasted", "no senders")
-_FIRST_NAMES = wordlists.words("names", "first names") | wordlists.words("names", "nicknames")
 _DETERMINER = re.compile("(?:the|my|our) ")
 _HANDLE = re.compile(r"^@\w|^u/\w|^[a-z]{3,}\d|\w_\w")
 _PARTICLES = frozenset("de del della di da dos van von der den ter la le al el bin ibn".split())
@@ -133,7 +134,7 @@ class _Line:
     @property
     def is_person(self) -> bool:
         """Whether a person is named for sure."""
-        return self.who.split()[0] in _FIRST_NAMES or _DETERMINER.sub("", self.who) in _SENDERS
+        return self.who.split()[0] in FIRST_NAMES or _DETERMINER.sub("", self.who) in _SENDERS
 
 
 def _said_in_lines(text: str) -> Iterator[_Span]:
@@ -157,7 +158,7 @@ def _labelled(text: str) -> Iterator[_Line]:
         words = who.split()
         first = words[0].lower().strip(".@")
         is_named = first not in ("my", "our") and all(word[0].isupper() or word in _PARTICLES for word in words)
-        is_known = first in _FIRST_NAMES or _DETERMINER.sub("", who.lower()) in _SENDERS | _VOICES
+        is_known = first in FIRST_NAMES or _DETERMINER.sub("", who.lower()) in _SENDERS | _VOICES
         is_dated = _DATED.search(stamp) is not None and (is_known or one["said"] is not None)
         is_stamped = is_dated or stamp.startswith("[")
         is_somebody = is_known or is_named or is_stamped or _HANDLE.search(who)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from services.shared.core import wordlists
 from services.shared.core.fact_values import is_known_place, one_of
+from services.shared.core.names import FIRST_NAMES
 
-_FIRST_NAMES = wordlists.words("names", "first names") | wordlists.words("names", "nicknames")
 _BEFORE = wordlists.words("names", "before names")
 _ALONE = wordlists.words("names", "titles alone") | wordlists.words("names", "before names")
 _THINGS = wordlists.words("facts", "medicines") | wordlists.words("facts", "brands") | wordlists.words("facts", "tools")
@@ -44,7 +44,7 @@ def _bare(name: str) -> str:
 
 
 def _is_of_person(name: str, said: Sequence[str], heard: Sequence[str]) -> bool:
-    if name.split()[0].lower().removesuffix("'s") in _FIRST_NAMES or _is_found(_AS_PEOPLE, name, (*said, *heard)):
+    if name.split()[0].lower().removesuffix("'s") in FIRST_NAMES or _is_found(_AS_PEOPLE, name, (*said, *heard)):
         return True
     if _ABBREVIATION.fullmatch(name) or _SAINT.match(name) or name.lower() in _THINGS or is_known_place(name):
         return False

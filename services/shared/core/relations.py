@@ -16,8 +16,8 @@ from services.shared.core.facts import people_named
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name, plain_words_of, relation_of
 from services.shared.core.notes import as_user_says
-from services.shared.core.own_words import own_words
-from services.shared.core.statements import MONTHS_AND_DAYS, QUOTED, terms
+from services.shared.core.own_words import QUOTED, own_words
+from services.shared.core.statements import MONTHS_AND_DAYS, terms
 from services.shared.core.text import unfolded
 
 _ROOTS = wordlists.words("names", "around").union(
@@ -231,7 +231,7 @@ def spoken_of_briefly(topic: str, entries: Iterable[Entry]) -> list[Entry]:
     other operation is spoken of."""
     told = _BRIEF.search(topic)
     of = terms(_BRIEF.sub(" ", topic.lower())) if told else frozenset()
-    if told is None or not of or not _OF_OWN.match(topic):
+    if told is None or not of or not is_of_own(topic):
         return []
     is_named = re.compile(rf"\b{told[0]}\b", re.IGNORECASE)
     in_brief = re.compile(

@@ -11,7 +11,7 @@ from itertools import dropwhile, takewhile
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
 from services.shared.core.joined import own_statements
-from services.shared.core.own_words import SENTENCE_END, opens_others_words
+from services.shared.core.own_words import QUOTED, SENTENCE_END, opens_others_words
 from services.shared.core.text import unfolded
 
 _LONGEST = 2000
@@ -32,7 +32,6 @@ _CLAUSE = re.compile(
     r"|prefers|uses|eats|drinks)\b)",
     re.IGNORECASE,
 )
-QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
 ASKING = re.compile(
     r"(?:what|when|where|which|who|whom|whose|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|should|would"
