@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
-from urllib.parse import unquote
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -27,14 +27,20 @@ from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.gateway.problems import STATUS, Problem, says_json, told_by
+from services.gateway.problems import STATUS, Problem, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
 from services.gateway.proxy.reading import reader_of
-from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
+from services.gateway.proxy.refusals import (
+    NO_PATH,
+    Refusal,
+    plain_path,
+    refuse_names_of_others,
+    refuse_what_is_of_others,
+)
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
@@ -117,10 +123,11 @@ class Proxy:
         """Answer one request, for as long as the client is there."""
         if CONNECTION in scope:
             cast(Held, scope[CONNECTION]).give(self._silent + _GRACE)
-        dialect = DIALECTS.get(scope["path"]) if scope["method"] == "POST" else None
-        name = dialect.name if dialect else "other"
+        dialect: Dialect | None = None
         try:
-            outcome = await self._answer(Request(scope, receive), dialect, send)
+            path = plain_path(_below(scope), is_shared=self._backends.share_a_key)
+            dialect = DIALECTS.get(PREFIX + path) if scope["method"] == "POST" else None
+            outcome = await self._answer(Request(scope, receive), path, dialect, send)
         except ClientDisconnect:
             outcome = "gone"
         except Refusal as refused:
@@ -131,23 +138,24 @@ class Proxy:
             if CONNECTION in scope:
                 cast(Held, scope[CONNECTION]).cut()
                 await asyncio.sleep(0)
-        PROXIED.labels(name, outcome).inc()
+        PROXIED.labels(dialect.name if dialect else "other", outcome).inc()
 
     def _refuse(self, refused: Refusal, dialect: Dialect | None) -> Response:
         words = (dialect or DIALECTS["/v1/chat/completions"]).error(refused.status, refused.message, refused.code)
         return Response(json.dumps(words), refused.status, refused.headers, "application/json")
 
-    async def _answer(self, request: Request, dialect: Dialect | None, send: Send) -> str:
-        backend = self._backends.of_request(request.url.path, request.scope["headers"])
+    async def _answer(self, request: Request, path: str, dialect: Dialect | None, send: Send) -> str:
+        backend = self._backends.of_request(path, request.scope["headers"])
         if backend is None:
             raise Refusal(404, "proxy_off", _OFF)
         with _in_words_of_the_api():
             caller, credential = await self._let_in(request)
-        self._check(request, backend)
+        self._check(request, backend, path)
         with self._holding(request):
             raw = await request.body()
-            if self._guarded and backend.key is not None and (dialect or says_json(request)):
-                await beside_the_loop(partial(refuse_names_of_others, raw), len(raw))
+            if self._guarded and backend.key is not None:
+                kind = request.headers.get("content-type", "")
+                await beside_the_loop(partial(refuse_names_of_others, path, kind, raw), len(raw))
             started = time.perf_counter()
             passing = Passing(dialect, raw, [])
             with _in_words_of_the_api():
@@ -171,8 +179,8 @@ class Proxy:
         caller = await self._edge.let_in(request)
         return caller, request.headers["authorization"].partition(" ")[2].strip()
 
-    def _check(self, request: Request, backend: Backend) -> None:
-        """Refuse what would come back to us, would open too much, or leads elsewhere.
+    def _check(self, request: Request, backend: Backend, path: str) -> None:
+        """Refuse what would come back to us, or would open too much.
 
         Raises:
             Refusal: it is so.
@@ -181,9 +189,6 @@ class Proxy:
             raise Refusal(508, "proxy_loop", _LOOP)
         if self._guarded and backend.key is None:
             raise Refusal(403, "no_provider_key", _NO_KEY.format(backend.key_setting))
-        path = request.url.path.removeprefix(PREFIX)
-        if ".." in unquote(path).split("/"):
-            raise Refusal(404, "not_found", "There is no such path.")
         if backend.key is not None:
             refuse_what_is_of_others(request.method, path)
 
@@ -201,10 +206,12 @@ class Proxy:
 
     def _asking(self, request: Request, backend: Backend, passing: Passing, credential: str | None) -> httpx.Request:
         scope = request.scope
-        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         reads = passing.exchange is not None
         headers = backend.headers(scope["headers"], credential=credential, via=self._backends.via, reads=reads)
-        address = backend.address(raw_path.removeprefix(PREFIX.encode()), scope["query_string"])
+        try:
+            address = backend.address(_below(scope), scope["query_string"])
+        except httpx.InvalidURL:
+            raise Refusal(404, "not_found", NO_PATH) from None
         has_body = passing.body or b"content-length" in dict(scope["headers"])
         return httpx.Request(request.method, address, headers=headers, content=passing.body if has_body else None)
 
@@ -330,6 +337,11 @@ class Proxy:
             body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
             return Response(body, 200, headers, "text/event-stream; charset=utf-8")
         return Response(json.dumps(whole), 200, headers, "application/json")
+
+
+def _below(scope: Scope) -> bytes:
+    """The path below the place of the proxy, as it was sent."""
+    return (cast(bytes, scope.get("raw_path")) or quote(scope["path"]).encode()).removeprefix(PREFIX.encode())
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
