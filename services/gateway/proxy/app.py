@@ -7,11 +7,11 @@ import json
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -30,7 +30,8 @@ from services.gateway.callers import Caller
 from services.gateway.problems import STATUS, Problem, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
-from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
+from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, Said, StreamReader
+from services.gateway.proxy.dialects.base import items
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
 from services.gateway.proxy.reading import reader_of
@@ -48,6 +49,8 @@ from services.shared.http import CONNECTION, Held
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXIED, PROXY_ADDED
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
 PREFIX = "/v1"
@@ -63,6 +66,8 @@ _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
+_MOST_OBJECTS, _MOST_MESSAGES = 200_000, 20_000  # of a request of which the memory takes note
+_LISTS = ("messages", "input")
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
@@ -223,16 +228,16 @@ class Proxy:
         """
         dialect = passing.dialect
         assert dialect is not None
-        body = await _parsed(passing.body)
-        if body is None:
-            passing.headers = [(b"memory-degraded", b"unread")]
-            return None
         _check_headers(request)
         named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
-            asked = dialect.read(body)
+            read = await _beside(partial(_read, dialect, passing.body), len(passing.body))
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
+        if read is None:
+            passing.headers = [(b"memory-degraded", b"unread")]
+            return None
+        body, asked = read
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
@@ -241,9 +246,10 @@ class Proxy:
         recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
         recent = self._memory.recent(exchange)
         if recalled.block or recent:
-            passing.body = await _dumped(dialect.with_memory(asked, recalled.block, recent), len(passing.body))
+            completed = partial(_completed, dialect, asked, recalled.block, recent)
+            passing.body = await _beside(completed, len(passing.body))
         elif asked.stripped is not body:
-            passing.body = await _dumped(asked.stripped, len(passing.body))
+            passing.body = await _beside(partial(_dumps, asked.stripped), len(passing.body))
         passing.exchange, passing.recalled = exchange, recalled
         passing.headers = _headers(exchange, recalled)
         return None
@@ -320,7 +326,8 @@ class Proxy:
         space = caller.space({"space": space} if space else {}, "default") or "default"
         is_named = bool(asked.memory_id or named or asked.talk)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
-        key = Key(caller.user_id, space, conversation_of(asked, named, chain))
+        name = await beside_the_loop(partial(conversation_of, asked, named, chain), asked.weight)
+        key = Key(caller.user_id, space, name)
         said = self._memory.readable(asked.question) if asked.question else ""
         incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
         return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
@@ -424,12 +431,27 @@ def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
     return headers
 
 
-async def _parsed(raw: bytes) -> Any:
-    """The body as JSON, None where it is none that could be written again as it was."""
-    with suppress(ValueError, RecursionError):
-        body = _loads(raw) if len(raw) <= _QUICK else await asyncio.to_thread(_loads, raw)
-        return body if isinstance(body, dict) else None
-    return None
+async def _beside(work: Callable[[], T], size: int) -> T:
+    return work() if size <= _QUICK else await asyncio.to_thread(work)
+
+
+def _read(dialect: Dialect, raw: bytes) -> tuple[Any, Asked] | None:
+    """The body as JSON, and what it says; None where it could not be written again as it was, or is of too many parts.
+
+    Raises:
+        BadField: a field of memory is not as it must be.
+    """
+    body = None
+    if raw.count(b"{") <= _MOST_OBJECTS:
+        with suppress(ValueError, RecursionError):
+            body = _loads(raw)
+    if not isinstance(body, dict) or any(len(items(body.get(name))) > _MOST_MESSAGES for name in _LISTS):
+        return None
+    return body, dialect.read(body)
+
+
+def _completed(dialect: Dialect, asked: Asked, block: str, recent: Sequence[Said]) -> bytes:
+    return _dumps(dialect.with_memory(asked, block, recent))
 
 
 def _loads(raw: bytes) -> Any:
@@ -440,10 +462,6 @@ def _float(text: str) -> float:
     if not math.isfinite(value := float(text)):
         raise ValueError("no JSON has such a number")
     return value
-
-
-async def _dumped(body: Any, size: int) -> bytes:
-    return _dumps(body) if size <= _QUICK else await asyncio.to_thread(_dumps, body)
 
 
 def _dumps(body: Any) -> bytes:

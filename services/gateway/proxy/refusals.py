@@ -44,7 +44,7 @@ _BY_ID = frozenset("audio prompt voice".split())
 """Fields that name it when they hold an object with an id."""
 
 
-_FIELD_NAME = re.compile(rb"name\*?[ \t]*=[ \t]*\"?([\w\[\].-]{1,64})", re.IGNORECASE)
+_FIELD_NAME = re.compile(rb"(?<![\w])name\*?[ \t]*=[ \t]*\"?([\w\[\].-]{1,64})", re.IGNORECASE)
 _TUNED = re.compile(r"(?:^|[/:])ft[:-]", re.IGNORECASE)
 _TUNED_IN_FORM = re.compile(rb"\n\r?\n(?:[^\r\n]{0,256}[/:])?ft[:-]", re.IGNORECASE)
 _DESCRIBES = frozenset("id type object status role name phase".split())
