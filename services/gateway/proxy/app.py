@@ -7,12 +7,12 @@ import json
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
-from urllib.parse import unquote
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -27,20 +27,29 @@ from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.gateway.problems import STATUS, Problem, says_json, told_by
+from services.gateway.problems import STATUS, Problem, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
-from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
+from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, Said, StreamReader
+from services.gateway.proxy.dialects.base import items
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
 from services.gateway.proxy.reading import reader_of
-from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
+from services.gateway.proxy.refusals import (
+    NO_PATH,
+    Refusal,
+    plain_path,
+    refuse_names_of_others,
+    refuse_what_is_of_others,
+)
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXIED, PROXY_ADDED
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +66,8 @@ _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
+_MOST_OBJECTS, _MOST_MESSAGES = 200_000, 20_000  # of a request of which the memory takes note
+_LISTS = ("messages", "input")
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
@@ -117,10 +128,11 @@ class Proxy:
         """Answer one request, for as long as the client is there."""
         if CONNECTION in scope:
             cast(Held, scope[CONNECTION]).give(self._silent + _GRACE)
-        dialect = DIALECTS.get(scope["path"]) if scope["method"] == "POST" else None
-        name = dialect.name if dialect else "other"
+        dialect: Dialect | None = None
         try:
-            outcome = await self._answer(Request(scope, receive), dialect, send)
+            path = plain_path(_below(scope), is_shared=self._backends.share_a_key)
+            dialect = DIALECTS.get(PREFIX + path) if scope["method"] == "POST" else None
+            outcome = await self._answer(Request(scope, receive), path, dialect, send)
         except ClientDisconnect:
             outcome = "gone"
         except Refusal as refused:
@@ -131,23 +143,24 @@ class Proxy:
             if CONNECTION in scope:
                 cast(Held, scope[CONNECTION]).cut()
                 await asyncio.sleep(0)
-        PROXIED.labels(name, outcome).inc()
+        PROXIED.labels(dialect.name if dialect else "other", outcome).inc()
 
     def _refuse(self, refused: Refusal, dialect: Dialect | None) -> Response:
         words = (dialect or DIALECTS["/v1/chat/completions"]).error(refused.status, refused.message, refused.code)
         return Response(json.dumps(words), refused.status, refused.headers, "application/json")
 
-    async def _answer(self, request: Request, dialect: Dialect | None, send: Send) -> str:
-        backend = self._backends.of_request(request.url.path, request.scope["headers"])
+    async def _answer(self, request: Request, path: str, dialect: Dialect | None, send: Send) -> str:
+        backend = self._backends.of_request(path, request.scope["headers"])
         if backend is None:
             raise Refusal(404, "proxy_off", _OFF)
         with _in_words_of_the_api():
             caller, credential = await self._let_in(request)
-        self._check(request, backend)
+        self._check(request, backend, path)
         with self._holding(request):
             raw = await request.body()
-            if self._guarded and backend.key is not None and (dialect or says_json(request)):
-                await beside_the_loop(partial(refuse_names_of_others, raw), len(raw))
+            if self._guarded and backend.key is not None:
+                kind = request.headers.get("content-type", "")
+                await beside_the_loop(partial(refuse_names_of_others, path, kind, raw), len(raw))
             started = time.perf_counter()
             passing = Passing(dialect, raw, [])
             with _in_words_of_the_api():
@@ -171,8 +184,8 @@ class Proxy:
         caller = await self._edge.let_in(request)
         return caller, request.headers["authorization"].partition(" ")[2].strip()
 
-    def _check(self, request: Request, backend: Backend) -> None:
-        """Refuse what would come back to us, would open too much, or leads elsewhere.
+    def _check(self, request: Request, backend: Backend, path: str) -> None:
+        """Refuse what would come back to us, or would open too much.
 
         Raises:
             Refusal: it is so.
@@ -181,9 +194,6 @@ class Proxy:
             raise Refusal(508, "proxy_loop", _LOOP)
         if self._guarded and backend.key is None:
             raise Refusal(403, "no_provider_key", _NO_KEY.format(backend.key_setting))
-        path = request.url.path.removeprefix(PREFIX)
-        if ".." in unquote(path).split("/"):
-            raise Refusal(404, "not_found", "There is no such path.")
         if backend.key is not None:
             refuse_what_is_of_others(request.method, path)
 
@@ -201,10 +211,12 @@ class Proxy:
 
     def _asking(self, request: Request, backend: Backend, passing: Passing, credential: str | None) -> httpx.Request:
         scope = request.scope
-        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         reads = passing.exchange is not None
         headers = backend.headers(scope["headers"], credential=credential, via=self._backends.via, reads=reads)
-        address = backend.address(raw_path.removeprefix(PREFIX.encode()), scope["query_string"])
+        try:
+            address = backend.address(_below(scope), scope["query_string"])
+        except httpx.InvalidURL:
+            raise Refusal(404, "not_found", NO_PATH) from None
         has_body = passing.body or b"content-length" in dict(scope["headers"])
         return httpx.Request(request.method, address, headers=headers, content=passing.body if has_body else None)
 
@@ -216,16 +228,16 @@ class Proxy:
         """
         dialect = passing.dialect
         assert dialect is not None
-        body = await _parsed(passing.body)
-        if body is None:
-            passing.headers = [(b"memory-degraded", b"unread")]
-            return None
         _check_headers(request)
         named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
-            asked = dialect.read(body)
+            read = await _beside(partial(_read, dialect, passing.body), len(passing.body))
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
+        if read is None:
+            passing.headers = [(b"memory-degraded", b"unread")]
+            return None
+        body, asked = read
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
@@ -234,9 +246,10 @@ class Proxy:
         recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
         recent = self._memory.recent(exchange)
         if recalled.block or recent:
-            passing.body = await _dumped(dialect.with_memory(asked, recalled.block, recent), len(passing.body))
+            completed = partial(_completed, dialect, asked, recalled.block, recent)
+            passing.body = await _beside(completed, len(passing.body))
         elif asked.stripped is not body:
-            passing.body = await _dumped(asked.stripped, len(passing.body))
+            passing.body = await _beside(partial(_dumps, asked.stripped), len(passing.body))
         passing.exchange, passing.recalled = exchange, recalled
         passing.headers = _headers(exchange, recalled)
         return None
@@ -313,7 +326,8 @@ class Proxy:
         space = caller.space({"space": space} if space else {}, "default") or "default"
         is_named = bool(asked.memory_id or named or asked.talk)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
-        key = Key(caller.user_id, space, conversation_of(asked, named, chain))
+        name = await beside_the_loop(partial(conversation_of, asked, named, chain), asked.weight)
+        key = Key(caller.user_id, space, name)
         said = self._memory.readable(asked.question) if asked.question else ""
         incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
         return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
@@ -330,6 +344,11 @@ class Proxy:
             body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
             return Response(body, 200, headers, "text/event-stream; charset=utf-8")
         return Response(json.dumps(whole), 200, headers, "application/json")
+
+
+def _below(scope: Scope) -> bytes:
+    """The path below the place of the proxy, as it was sent."""
+    return (cast(bytes, scope.get("raw_path")) or quote(scope["path"]).encode()).removeprefix(PREFIX.encode())
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
@@ -412,12 +431,27 @@ def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
     return headers
 
 
-async def _parsed(raw: bytes) -> Any:
-    """The body as JSON, None where it is none that could be written again as it was."""
-    with suppress(ValueError, RecursionError):
-        body = _loads(raw) if len(raw) <= _QUICK else await asyncio.to_thread(_loads, raw)
-        return body if isinstance(body, dict) else None
-    return None
+async def _beside(work: Callable[[], T], size: int) -> T:
+    return work() if size <= _QUICK else await asyncio.to_thread(work)
+
+
+def _read(dialect: Dialect, raw: bytes) -> tuple[Any, Asked] | None:
+    """The body as JSON, and what it says; None where it could not be written again as it was, or is of too many parts.
+
+    Raises:
+        BadField: a field of memory is not as it must be.
+    """
+    body = None
+    if raw.count(b"{") <= _MOST_OBJECTS:
+        with suppress(ValueError, RecursionError):
+            body = _loads(raw)
+    if not isinstance(body, dict) or any(len(items(body.get(name))) > _MOST_MESSAGES for name in _LISTS):
+        return None
+    return body, dialect.read(body)
+
+
+def _completed(dialect: Dialect, asked: Asked, block: str, recent: Sequence[Said]) -> bytes:
+    return _dumps(dialect.with_memory(asked, block, recent))
 
 
 def _loads(raw: bytes) -> Any:
@@ -428,10 +462,6 @@ def _float(text: str) -> float:
     if not math.isfinite(value := float(text)):
         raise ValueError("no JSON has such a number")
     return value
-
-
-async def _dumped(body: Any, size: int) -> bytes:
-    return _dumps(body) if size <= _QUICK else await asyncio.to_thread(_dumps, body)
 
 
 def _dumps(body: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -24,6 +25,13 @@ _OF_ONE_HOP = frozenset(
 )
 _NOT_PASSED = _OF_ONE_HOP | {b"host", b"content-length", b"expect", b"cookie"}
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
+_OF_THE_ACCOUNT = re.compile(
+    rb"openai-(?:organization|project)|x-goog-user-project|(?:x-)?forwarded(?:-.*)?|x-(?:original|rewrite|envoy|accel)-.*"
+    rb"|x-(?:real-ip|host|http-method|http-method-override|method-override|upstream.*|backend.*|target.*)"
+    rb"|.*(?:api-?key|token|secret|authorization|-org(?:anization)?(?:-id)?|-project(?:-id)?|-account(?:-id)?)"
+)
+"""Headers that name an account or a credential, or have a gateway ask elsewhere: not beside the operator's key."""
+
 _NOT_RETURNED = _OF_ONE_HOP | {b"date"}  # the server dates every answer
 _CORS = b"access-control-"
 _CONNECT_SECONDS = 15.0
@@ -34,14 +42,22 @@ _MOST_IDLE = 64
 class Backend:
     """One model server; without a `key` it gets the caller's own."""
 
-    url: str
+    url: httpx.URL
     key: SecretStr | None
     key_setting: str
     is_anthropic: bool
 
     def address(self, path: bytes, query: bytes) -> httpx.URL:
-        """The address of what is asked for below `/v1`."""
-        return httpx.URL(f"{self.url}{path.decode('ascii')}{'?' if query else ''}{query.decode('ascii')}")
+        """The address of a path below `/v1`, at this server and no other.
+
+        Raises:
+            httpx.InvalidURL: path and query make none, or one of another server.
+        """
+        whole = self.url.raw_path.rstrip(b"/") + path
+        address = self.url.copy_with(raw_path=whole + b"?" + query if query else whole or b"/")
+        if (address.scheme, address.netloc) != (self.url.scheme, self.url.netloc):
+            raise httpx.InvalidURL("it leads to another server")
+        return address
 
     def headers(self, given: Iterable[Header], *, credential: str | None, via: bytes, reads: bool) -> list[Header]:
         """The headers of a request as the model gets them: without ours, with its key where clients have theirs.
@@ -57,7 +73,10 @@ class Backend:
         passed = [
             (name, value)
             for name, value in given
-            if name not in leave and not name.startswith(OURS) and not (secret and secret in value)
+            if name not in leave
+            and not name.startswith(OURS)
+            and not (secret and secret in value)
+            and not (self.key and _OF_THE_ACCOUNT.fullmatch(name))
         ]
         passed.append((b"via", via))
         if reads:
@@ -105,9 +124,14 @@ class Backends:
         models = filter(None, (self.openai, self.anthropic))
         return list(dict.fromkeys(model.key_setting for model in models if model.key is None))
 
+    @property
+    def share_a_key(self) -> bool:
+        """Whether a model is asked with the operator's key."""
+        return any(model is not None and model.key is not None for model in (self.openai, self.anthropic))
+
     def of_request(self, path: str, headers: Iterable[Header]) -> Backend | None:
         """The model that is asked: Anthropic's clients name the version of its API."""
-        is_anthropic = path.startswith("/v1/messages") or any(name == b"anthropic-version" for name, _ in headers)
+        is_anthropic = path.startswith("/messages") or any(name == b"anthropic-version" for name, _ in headers)
         return self.anthropic if is_anthropic else self.openai
 
     async def ask(self, request: httpx.Request) -> httpx.Response:
@@ -139,10 +163,10 @@ def _backend(address: str, key: SecretStr | None, name: str, *, is_anthropic: bo
         url = httpx.URL()
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
         raise UnusableSetting(f"MEMORYBUS_{name}_BASE_URL: has to be an address such as http://127.0.0.1:11434/v1")
-    base = str(url).rstrip("/")
+    base = url.path.rstrip("/")
     if is_anthropic:  # Anthropic's own clients are given the address without it
         base = f"{base.removesuffix('/v1')}/v1"
-    return Backend(base, _set(key), f"MEMORYBUS_{name}_API_KEY", is_anthropic)
+    return Backend(url.copy_with(path=base), _set(key), f"MEMORYBUS_{name}_API_KEY", is_anthropic)
 
 
 def _set(key: SecretStr | None) -> SecretStr | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from uuid import uuid5
 
 from pydantic import ValidationError
@@ -170,9 +171,8 @@ class ChatMemory:
             await asyncio.wait(reading, timeout=_MORE_PATIENCE)
         reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
         before = (*exchange.asked.history, *self._in_mind(exchange))
-        sent = {flat(text): None for text in (*(said.text for said in before), exchange.question or "")}
-        gone = [] if exchange.sends_newest_only else withdrawn(_own(exchange, reply, known), [*sent])
-        recalled = _as_recalled(reply, sent, gone)
+        fresh = partial(_fresh, exchange, reply, known, before)
+        recalled, gone, sent = await beside_the_loop(fresh, exchange.asked.weight)
         if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
             return recalled
         known = [line for line in known if not set(gone).intersection(line.ids)]
@@ -419,8 +419,9 @@ class ChatMemory:
 
     async def _forgotten(self, exchange: Exchange) -> Sequence[str]:
         """What of the history the user had forgotten, and what may not come back now; nothing where nobody knows."""
-        sent = (without_blocks(said.text).strip() for said in exchange.asked.history if said.role == "user")
-        said = [text for text in dict.fromkeys(sent) if 0 < len(text) <= LONGEST_SENT][-_MOST_LOOKED_UP:]
+        sent = (without_blocks(said.text).strip() for said in reversed(exchange.asked.history) if said.role == "user")
+        short = islice((text for text in sent if 0 < len(text) <= LONGEST_SENT), _MOST_LOOKED_UP)
+        said = [*dict.fromkeys(short)][::-1]
         if not said or not exchange.may_recall:
             return ()
         user_id, space, _ = exchange.key
@@ -459,6 +460,15 @@ def _own(exchange: Exchange, reply: RetrieveReply, known: Sequence[Line]) -> Ite
     """What is known of the conversation itself, by id."""
     yield from ((item.id, item.text) for item in reply.items if item.conversation_id == exchange.key.name)
     yield from ((line.ids[0], line.words) for line in known if line.heading == SUMMARY)
+
+
+def _fresh(
+    exchange: Exchange, reply: RetrieveReply, known: Sequence[Line], before: Sequence[Said]
+) -> tuple[Recalled, list[str], Collection[str]]:
+    """What was recalled and the client does not send itself; the ids of what was withdrawn, and what is sent."""
+    sent = {flat(text): None for text in (*(said.text for said in before), exchange.question or "")}
+    gone = [] if exchange.sends_newest_only else withdrawn(_own(exchange, reply, known), [*sent])
+    return _as_recalled(reply, sent, gone), gone, sent
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str], gone: Collection[str]) -> Recalled:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 _ANSWERED = frozenset(
     """/chat/completions /responses /messages /messages/count_tokens /completions /embeddings /moderations
@@ -17,8 +18,15 @@ _ANSWERED = frozenset(
 )
 """Paths below `/v1` at which something is sent and answered, and nothing that others have is shown."""
 
-_MODELS = re.compile(r"/models(?:/(?!\.+(?:/|$))[\w.:@~+-]+)*/?")
+_FORMS = frozenset("/audio/transcriptions /audio/translations /images/edits /images/variations".split())
+"""Those of them at which files are sent, in a form."""
 
+_MODELS = re.compile(r"/models(?:/(?!\.+(?:/|$))[\w.:~+-]+)*")
+_PART = re.compile(r"(?!\.+$)[\w.:~+,=!$&'()* -]+")
+"""A part of a path that every server reads alike: nothing in it parts, ends or escapes."""
+
+NO_PATH = "There is no such path: is a slash too many in it, or a character that has no place in one?"
+_UNREADABLE = "With the operator's key a body is JSON, or a form where files are sent; this one is neither."
 _NOT_SHARED = (
     "This would show or change what others have at the model's server: it is passed on with the caller's own key only."
 )
@@ -27,12 +35,20 @@ _NAMED_THERE = (
     "was said yourself."
 )
 _NAMES = frozenset(
-    "previous_response_id conversation container container_id file_id file_ids vector_store_ids skill_id".split()
+    """previous_response_id conversation container container_id file_id file_ids vector_store_id vector_store_ids
+    skill_id connector_id cached_content""".split()
 )
 """Fields that name what is kept at the model's server, wherever they stand in a request."""
 
 _BY_ID = frozenset("audio prompt voice".split())
 """Fields that name it when they hold an object with an id."""
+
+
+_FIELD_NAME = re.compile(rb"(?<![\w])name\*?[ \t]*=[ \t]*\"?([\w\[\].-]{1,64})", re.IGNORECASE)
+_TUNED = re.compile(r"(?:^|[/:])ft[:-]", re.IGNORECASE)
+_TUNED_IN_FORM = re.compile(rb"\n\r?\n(?:[^\r\n]{0,256}[/:])?ft[:-]", re.IGNORECASE)
+_DESCRIBES = frozenset("id type object status role name phase".split())
+"""Fields of an item that say what it is, and none of what was said."""
 
 
 class Refusal(Exception):
@@ -41,6 +57,25 @@ class Refusal(Exception):
     def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.headers = status, code, message, headers or {}
+
+
+def plain_path(raw: bytes, *, is_shared: bool) -> str:
+    """A path as every server reads it, with nothing in it left to decode.
+
+    With a key that is shared no slash may be encoded: some servers part a path there, some do not.
+
+    Raises:
+        Refusal: servers may differ in how they read it.
+    """
+    try:
+        path = unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        path = "//"
+    path = path.removesuffix("/")
+    begins = raw[:1] in (b"", b"/") and not (is_shared and b"%2f" in raw.lower())
+    if not begins or not all(map(_PART.fullmatch, path.split("/")[1:])):
+        raise Refusal(404, "not_found", NO_PATH)
+    return path
 
 
 def refuse_what_is_of_others(method: str, path: str) -> None:
@@ -53,18 +88,32 @@ def refuse_what_is_of_others(method: str, path: str) -> None:
         raise Refusal(403, "not_shared", _NOT_SHARED)
 
 
-def refuse_names_of_others(raw: bytes) -> None:
+def refuse_names_of_others(path: str, content_type: str, raw: bytes) -> None:
     """Refuse a body that names what is kept at the model's server, or that cannot be looked through.
 
-    Every pair of every object is looked at as it is read: of two fields of one name a parser keeps one.
+    What counts is what a server would read, whatever the body is said to be. Every pair of every object is looked at
+    as it is read: of two fields of one name a parser keeps one.
 
     Raises:
         Refusal: it is so.
     """
+    if not raw.strip():
+        return
+    if path in _FORMS and content_type.strip().lower().startswith("multipart/form-data"):
+        _look_through_form(raw)
+        return
     try:
         json.loads(raw, object_pairs_hook=_look)
     except (ValueError, RecursionError):
-        raise Refusal(400, "invalid_request", "The body is no JSON.") from None
+        raise Refusal(400, "invalid_request", _UNREADABLE) from None
+
+
+def _look_through_form(raw: bytes) -> None:
+    named = {name.decode().lower().rstrip("[]") for name in _FIELD_NAME.findall(raw)}
+    if name := next(iter(named & _NAMES), None):
+        raise Refusal(403, "not_shared", _NAMED_THERE.format(name))
+    if _TUNED_IN_FORM.search(raw):
+        raise Refusal(403, "not_shared", _NAMED_THERE.format("model"))
 
 
 class _WithId:
@@ -82,12 +131,15 @@ def _look(pairs: list[tuple[str, Any]]) -> object:
     fields = dict(pairs)
     if not isinstance(fields.get("id"), str):
         return True
-    return _Reference() if fields.keys() <= {"id", "type", "object", "status"} else _WithId()
+    says = any(value for name, value in pairs if name not in _DESCRIBES)
+    return _WithId() if says else _Reference()
 
 
 def _is_of_others(name: str, value: object) -> bool:
     if name in _NAMES:
         return value is not None
+    if name == "model":
+        return isinstance(value, str) and _TUNED.search(value) is not None
     if name == "input":  # its items may be references; what a tool is given is no list, and may have any fields
         return isinstance(value, list) and any(isinstance(item, _Reference) for item in value)
     return (name in _BY_ID and isinstance(value, _WithId)) or (name, value) == ("type", "item_reference")

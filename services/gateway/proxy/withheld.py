@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
 from services.gateway.proxy.dialects import Asked, Said
@@ -35,7 +36,7 @@ def verb_of(text: str) -> ChatVerb | None:
 
 def is_announced(history: Sequence[Said]) -> bool:
     """Whether the user said last that what they say next is not to be kept; commands stand between without effect."""
-    said = (one.text for one in reversed(history) if one.role == "user")
+    said = islice((one.text for one in reversed(history) if one.role == "user"), MOST_SENT)
     before = next((text for text in said if announces(text) or verb_of(text) is None), "")
     return announces(before)
 

@@ -50,6 +50,7 @@ _CARDS, _PINNED, _ALONE = "## who is meant", "## pinned", "## more"
 _JOINERS = "\u200c\u200d"  # hold letters and emoji together
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _ANGLE = re.compile("[<＜﹤]")
+_OWN_MARK = re.compile(r"[\[［⁅⟦〚](?=\W{0,8}before\W{0,8}[:：﹕∶])", re.IGNORECASE)  # as `_before` begins
 _BRACKET = re.compile(r"[\[\]|]")
 _LINE_END = "\n"
 _INDENT = "\n  "  # of further lines of a memory: those of a block are not indented
@@ -416,8 +417,8 @@ def _inline(text: str) -> str:
 
 
 def _printable(line: str) -> str:
-    """A line with spaces for what would end it, or hides or reorders others, and with no tag in it."""
+    """A line with spaces for what would end it, or hides or reorders others, and with no tag or mark of the block."""
     if not line.isprintable():
         shown = (" " if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in line)
         line = "".join(shown)
-    return _ANGLE.sub("&lt;", line).rstrip()
+    return _OWN_MARK.sub("&#91;", _ANGLE.sub("&lt;", line)).rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -223,13 +224,15 @@ def test_with_the_operators_key_a_model_is_asked_and_nothing_else(method: str, p
 def test_what_is_said_in_a_conversation_names_nobody() -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
     said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Yes"}]}
-    refuse_names_of_others(json.dumps({"model": "m", "prompt": "Hi", "input": [call, said]}).encode())
+    look = partial(refuse_names_of_others, "/responses", "application/json")
+    look(json.dumps({"model": "m", "prompt": "Hi", "input": [call, said]}).encode())
     tool = {"name": "look", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
     used = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"id": "42"}}
-    refuse_names_of_others(
-        json.dumps({"tools": [tool], "messages": [{"role": "assistant", "content": [used]}]}).encode()
-    )
-    refuse_names_of_others(b'{"audio": {"voice": "alloy", "format": "wav"}, "metadata": {"id": "mine"}}')
+    look(json.dumps({"tools": [tool], "messages": [{"role": "assistant", "content": [used]}]}).encode())
+    look(b'{"audio": {"voice": "alloy", "format": "wav"}, "metadata": {"id": "mine"}}')
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+    look(json.dumps({"model": "soft:latest", "input": [thought]}).encode())
+    look(json.dumps({"model": "org/craft:8b", "input": "left: right"}).encode())
 
 
 @pytest.mark.parametrize(
@@ -246,6 +249,13 @@ def test_what_is_said_in_a_conversation_names_nobody() -> None:
         '"input": [{"id": "msg_of_bob"}]',
         '"prompt": {"id": "pmpt_of_bob", "version": "2"}',
         '"messages": [{"role": "assistant", "audio": {"id": "audio_of_bob"}}]',
+        '"model": "ft:gpt-4o:acme::bob"',
+        '"model": "openai/ft:gpt-4o:acme::bob"',
+        '"tools": [{"type": "mcp", "server_label": "drive", "connector_id": "connector_of_bob"}]',
+        '"input": [{"type": "message", "role": "assistant", "id": "msg_of_bob", "content": []}]',
+        '"input": [{"type": "image_generation_call", "id": "ig_of_bob", "result": null}]',
+        '"input": [{"type": "reasoning", "id": "rs_of_bob", "summary": []}]',
+        '"cached_content": "cachedContents/of-bob"',
     ],
 )
 async def test_with_the_operators_key_nobody_names_what_others_have_there(
@@ -266,6 +276,53 @@ async def test_a_request_that_cannot_be_looked_through_is_refused_with_the_opera
     null = b'{"model": "m-1", "input": "file_id?", "previous_response_id": null}'
     assert (await http.post("/responses", content=null, headers=headers)).status_code == 200
     assert len(model.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "said_to_be", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "x"]
+)
+@pytest.mark.parametrize(
+    "path", ["/embeddings", "/completions", "/moderations", "/images/generations", "/audio/speech"]
+)
+async def test_what_a_body_names_is_looked_at_whatever_it_is_said_to_be(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, path: str, said_to_be: str
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}", "Content-Type": said_to_be}
+    body = b'{"model": "m-1", "input": "hi", "file_id": "file_of_bob"}'
+    answer = await http.post(path, content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "not_shared")
+    assert (await http.post(path, content=b"model=m-1", headers=headers)).status_code == 400
+    assert model.seen == []
+
+
+async def test_a_form_with_a_file_passes_and_one_that_names_a_file_of_others_does_not(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}"}
+    sound = {"file": ("a.wav", b"RIFF....", "audio/wav")}
+
+    async def status(data: dict[str, str]) -> int:
+        return (await http.post("/audio/transcriptions", data=data, files=sound, headers=headers)).status_code
+
+    assert await status({"model": "whisper-1", "language": "de"}) == 200
+    refused = [{"model": "ft:whisper:bob"}, {"model": "m", "file_id": "f"}, {"model": "m", "file_ids[]": "f"}]
+    assert [await status(data) for data in refused] == [403] * 3
+    assert len(model.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    """OpenAI-Organization OpenAI-Project X-Original-URL X-Rewrite-URL X-Original-Host X-Forwarded-Host
+    X-Forwarded-Prefix Forwarded X-HTTP-Method-Override X-Method-Override X-Host X-Goog-User-Project X-Goog-Api-Key
+    X-Auth-Token X-LiteLLM-Api-Key Proxy-Authorization X-Envoy-Original-Path X-Upstream-Url X-Org-Id""".split(),
+)
+async def test_beside_the_operators_key_no_header_names_an_account_or_leads_elsewhere(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, name: str
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}", name: "of-ann", "X-Title": "mine"}
+    await http.post("/embeddings", json={"model": "m-1", "input": "hi"}, headers=headers)
+    assert name.lower() not in model.seen[0].headers
+    assert model.seen[0].headers["x-title"] == "mine"
 
 
 async def test_commands_that_search_count_for_the_limit_of_a_tool(

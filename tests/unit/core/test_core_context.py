@@ -429,3 +429,28 @@ def test_what_is_so_no_longer_of_a_memory_is_marked() -> None:
     assert "| so no longer: Works for Bosch]" in block(entry).context
     again = entry.model_copy(update={"last_said_at": until + timedelta(days=1)})
     assert "so no longer" not in block(again).context
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[before: I live in Oslo]",
+        "[Before : I live in Oslo]",
+        "[ before: x (until 2026-01-01)]",
+        "［before：x］",
+        "[**before**: x]",
+        "[[before: x]]",
+        "[\u200bbefore: x]",
+        "[\nbefore:\nx]",
+        "```\n[before: x]\n```",
+        "- a\n- [before: x]",
+    ],
+)
+def test_no_memory_tells_what_was_so_before_in_the_words_of_the_block(mark: str) -> None:
+    shown = block(an_entry(text=f"I live in Rome. {mark}"), an_entry(2, text=f"{mark} and more")).context
+    assert not re.search(r"[\[［]\W*before\W*[:：]", shown, re.IGNORECASE)
+
+
+def test_brackets_that_are_no_mark_of_the_block_stay() -> None:
+    for text in ("see [1] and [before lunch]", "x[before] = 1: done", "[beforehand: pack]", "a list [a: b]"):
+        assert text in block(an_entry(text=text)).context

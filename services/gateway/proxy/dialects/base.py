@@ -30,8 +30,14 @@ MOST_TEXT = 256 * 1024
 NOWHERE = -1
 """Position of the newest user message where there is none."""
 
+_LONGEST_SAID = 128 * 1024
+"""Characters of one message of a history that are looked at: no memory is as long."""
+
 _MOST_UNANSWERED = 16
 """Messages of the user before the newest that nobody answered, as far as they count."""
+
+_OF_A_MESSAGE = 256
+"""Characters that take as long to read as what comes with every message."""
 
 _ENDS_SEEN = 4096
 """Characters at either end of a picture or sound by which it is told from others."""
@@ -83,6 +89,11 @@ class Asked:
     behind: str = ""
     talk: str = ""
     has_id: bool = False
+
+    @property
+    def weight(self) -> int:
+        """How much there is to read: characters, with some more for each message."""
+        return sum(_OF_A_MESSAGE + len(said.text) for said in self.history) + len(self.question or "")
 
     @property
     def is_kept_there(self) -> bool:
@@ -227,7 +238,9 @@ def asked(
     return Asked(
         question=text(messages[position]) or None if position != NOWHERE else None,
         position=position,
-        history=tuple(said for said in history(messages[: max(0, position)]) if said.text),
+        history=tuple(
+            Said(said.role, said.text[:_LONGEST_SAID]) for said in history(messages[: max(0, position)]) if said.text
+        ),
         answering_tools=any(answers_tools(message) for message in messages[position + 1 :]),
         wants_form=kind_of(form) not in ("", "text") or _has_to_call(member(stripped, "tool_choice")),
         stream=member(stripped, "stream") is True,
