@@ -28,7 +28,7 @@ from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
 from services.gateway.problems import STATUS, Problem, says_json, told_by
-from services.gateway.proxy.backend import Backend, Backends, Header, returned
+from services.gateway.proxy.backend import Backend, Backends, Header, is_anthropic, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
@@ -125,7 +125,8 @@ class Proxy:
             outcome = "gone"
         except Refusal as refused:
             outcome = "refused"
-            await self._refuse(refused, dialect)(scope, receive, send)
+            spoken = dialect or (DIALECTS["/v1/messages"] if is_anthropic(scope) else DIALECTS["/v1/chat/completions"])
+            await _refuse(refused, spoken)(scope, receive, send)
         except Cut:
             outcome = "cut"
             if CONNECTION in scope:
@@ -133,12 +134,8 @@ class Proxy:
                 await asyncio.sleep(0)
         PROXIED.labels(name, outcome).inc()
 
-    def _refuse(self, refused: Refusal, dialect: Dialect | None) -> Response:
-        words = (dialect or DIALECTS["/v1/chat/completions"]).error(refused.status, refused.message, refused.code)
-        return Response(json.dumps(words), refused.status, refused.headers, "application/json")
-
     async def _answer(self, request: Request, dialect: Dialect | None, send: Send) -> str:
-        backend = self._backends.of_request(request.url.path, request.scope["headers"])
+        backend = self._backends.of_request(request.scope)
         if backend is None:
             raise Refusal(404, "proxy_off", _OFF)
         with _in_words_of_the_api():
@@ -330,6 +327,11 @@ class Proxy:
             body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
             return Response(body, 200, headers, "text/event-stream; charset=utf-8")
         return Response(json.dumps(whole), 200, headers, "application/json")
+
+
+def _refuse(refused: Refusal, dialect: Dialect) -> Response:
+    words = dialect.error(refused.status, refused.message, refused.code)
+    return Response(json.dumps(words), refused.status, refused.headers, "application/json")
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:

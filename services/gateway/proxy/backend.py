@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import httpx
 from pydantic import SecretStr
+from starlette.types import Scope
 
 from services.gateway.proxy.settings import ProxySettings
 from services.shared import tracing
@@ -69,6 +70,12 @@ class Backend:
         return passed
 
 
+def is_anthropic(scope: Scope) -> bool:
+    """Whether a client speaks Anthropic's API: it names its version, but for what only that has."""
+    named = any(name == b"anthropic-version" for name, _ in scope["headers"])
+    return named or scope["path"].startswith("/v1/messages")
+
+
 def returned(headers: Iterable[Header]) -> list[Header]:
     """The headers of an answer as the client gets them; which pages may read it is not for the model to say."""
     lower = [(name.lower(), value) for name, value in headers]
@@ -105,10 +112,9 @@ class Backends:
         models = filter(None, (self.openai, self.anthropic))
         return list(dict.fromkeys(model.key_setting for model in models if model.key is None))
 
-    def of_request(self, path: str, headers: Iterable[Header]) -> Backend | None:
-        """The model that is asked: Anthropic's clients name the version of its API."""
-        is_anthropic = path.startswith("/v1/messages") or any(name == b"anthropic-version" for name, _ in headers)
-        return self.anthropic if is_anthropic else self.openai
+    def of_request(self, scope: Scope) -> Backend | None:
+        """The model that is asked."""
+        return self.anthropic if is_anthropic(scope) else self.openai
 
     async def ask(self, request: httpx.Request) -> httpx.Response:
         """The beginning of an answer, whatever its status; a redirection is an answer like any other.
