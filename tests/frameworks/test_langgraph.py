@@ -11,7 +11,7 @@ from langgraph.config import get_store
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
-from memorybus_client import Memory, RequestFailed
+from memorybus_client import Memory
 from memorybus_client.langgraph import MemorybusStore
 
 from tests.frameworks.conftest import PREFERENCE, QUESTION
@@ -190,7 +190,3 @@ def test_what_cannot_be_kept_is_refused_with_a_sentence(store: MemorybusStore) -
     store.put(("a",), "k", {"a": 1})
     with pytest.raises(ValueError, match="no operator"):
         store.search(("a",), filter={"a": {"$like": 1}})
-    store.put(("a",), "gone", {"text": PREFERENCE})
-    store.delete(("a",), "gone")
-    with pytest.raises(RequestFailed, match="forgotten on request"):
-        store.put(("a",), "gone", {"text": PREFERENCE})
