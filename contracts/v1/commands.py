@@ -78,10 +78,12 @@ class ListReply(Reply):
 class ForgetRequest(IrreversibleRequest):
     """Forget one entry, with all that says it.
 
-    A beginning of its id is enough, of eight characters or more, when no other of the user's entries has it.
+    A beginning of its id is enough, of eight characters or more, when no other of the user's entries has it. With
+    `may_return` the same may be said again at once: a program puts anew what it deleted, which is nobody's repeat.
     """
 
     id: str
+    may_return: bool = False
 
 
 class ForgetReceipt(Message):

@@ -16,6 +16,7 @@ from contracts.v1.audit import AuditNoteRequest
 from contracts.v1.control import EVERY_SPACE
 from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
 from services.gateway.keys import ApiKey, Client, KeyStore, UnknownVerb, new_key
+from services.gateway.settings import GatewaySettings
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
 _CREATE = """Examples:\n
   memorybus keys create --user ann\n
   memorybus keys create --user ann --space work --verb read --days 30 --note "search tool"\n
-  memorybus keys create --user ann --client person --json
+  memorybus keys create --user ann --client tool --json
 """
 _LIST = """Examples:\n
   memorybus keys list\n
@@ -52,8 +53,8 @@ def create(
         float | None, typer.Option(min=0.001, help="How long it is valid; without: no end, until `keys revoke`.")
     ] = None,
     client: Annotated[
-        str, typer.Option(help="tool: few queries a minute, a chat with memories is one; person: more.")
-    ] = "tool",
+        str, typer.Option(help="person, or a chat they have; tool: may ask few questions a minute.")
+    ] = "person",
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
     data: DataOption = None,
     nats: NatsOption = None,
@@ -81,7 +82,8 @@ def create(
     if as_json:
         print(json.dumps({"key": token} | _summary(key)))
         return
-    err.print("This key is shown only now:", style="dim")
+    err.print(f"This key may ask {_limit(key)}; a chat with memories is one question.", style="dim")
+    err.print("It is shown only now:", style="dim")
     print(token)
 
 
@@ -117,6 +119,13 @@ def revoke(
     out.print(f"{plural(len(ids) - len(unknown), 'key')} revoked")
     if unknown:
         fail(f"there is no key {', '.join(unknown)}")
+
+
+def _limit(key: ApiKey) -> str:
+    """How often it may ask, as far as the gateway has the settings of this shell."""
+    settings = GatewaySettings()
+    most = settings.tool_queries_per_minute if key.client == "tool" else settings.queries_per_minute
+    return f"{plural(most, 'question')} a minute, as a {key.client}" if most else "as often as it likes"
 
 
 async def _put(data: Path | None, nats: str | None, key: ApiKey) -> None:

@@ -19,7 +19,9 @@ from rich.markup import escape
 
 import services.gateway.proxy.settings  # noqa: F401  (imported late elsewhere; a misspelt one is named at the start)
 from contracts.errors import Unavailable, UnusableStore
-from services.cli.common import FolderOption, fail, out, settings_from
+from services.cli.common import FolderOption, fail, out, plural, settings_from
+from services.gateway.keys import KeyStore
+from services.gateway.settings import GatewaySettings
 from services.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.bus.provisioning import ProvisioningError
@@ -144,7 +146,23 @@ async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) 
         async with running(settings, only) as instance:
             _calm_the_collector()
             _announce(instance, settings, only, as_json=as_json)
+            if not as_json and (not only or "gateway" in only):
+                await _tell_of_limited_keys(instance)
             await asyncio.Event().wait()
+
+
+async def _tell_of_limited_keys(instance: Running) -> None:
+    """Say when a key is a tool's: a chat through it has no memories after a few questions."""
+    settings = GatewaySettings()
+    if not settings.auth or not settings.tool_queries_per_minute:
+        return
+    with suppress(Unavailable):
+        keys = [key for key in await KeyStore(instance.host.bus).all() if key.client == "tool" and not key.is_expired]
+        if keys:
+            out.print(
+                f"  keys  {plural(len(keys), 'key')} of tools may ask {settings.tool_queries_per_minute} questions a "
+                "minute: `memorybus keys list` shows which; for chats make others with --client person"
+            )
 
 
 def _calm_the_collector() -> None:

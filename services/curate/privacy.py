@@ -92,23 +92,24 @@ async def until_heard(user_id: str, stores: DataStores, *, patience: float = 5.0
 
 
 async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: timedelta) -> ForgetReply:
-    """Leave nothing of an entry but a tombstone, and refuse its statement for a while.
+    """Leave nothing of an entry but a tombstone, and refuse its statement for a while, unless it may return.
 
     Broken off at any point, the same request completes it.
 
     Raises:
         Rejected: the user has no such entry.
     """
-    now = datetime.now(UTC)
+    refuse_for = timedelta() if request.may_return else refuse_for
+    until = None if request.may_return else datetime.now(UTC) + refuse_for
     traces = traces_of((await stores.text.get([Key(request.user_id, request.id)])).values())
     dropped = await drop_letters(request.user_id, traces, stores)  # afterwards nobody knows what it said
-    forgotten = await stores.text.forget([Key(request.user_id, request.id)], until=now + refuse_for)
+    forgotten = await stores.text.forget([Key(request.user_id, request.id)], until=until)
     if not forgotten:
         raise no_entry(request.id)
     (gone,) = forgotten
     await drop_settled([gone.tombstone], stores.text)
     await take_back_tags([gone.tombstone], store=stores.text, vectors=stores.vectors)
-    await forget_facts_of(gone.tombstone, stores, until=now + refuse_for)
+    await forget_facts_of(gone.tombstone, stores, until=until)
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
     messages = await stores.in_flight.drop(request.user_id, gone.turns)
     left = await _without_vectors(gone, stores, traces)

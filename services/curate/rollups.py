@@ -117,7 +117,7 @@ class RollUps:
         """
         reply = await privacy.forget(request, stores=self.stores, refuse_for=refuse_for)
         gone = (await self.stores.text.get([Key(request.user_id, request.id)])).values()
-        await self.have_forgotten(gone, until=datetime.now(UTC) + refuse_for)
+        await self.have_forgotten(gone, until=None if request.may_return else datetime.now(UTC) + refuse_for)
         record = await self._read(RecordKey(request.user_id, "rollup", request.id))
         originals = (await self.stores.text.get(_keys(record))).values() if record is not None else ()
         turns = sum(1 + one.repeat_count for one in originals if one.status == "forgotten")

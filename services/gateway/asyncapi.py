@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from html import escape
+from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -24,6 +26,21 @@ _ABOUT = (
 _INBOX = f"The reply subject that a request names: one below `{subjects.INBOX}`, any other is refused."
 _USER = "The user id if it matches `[A-Za-z0-9_-]{1,128}`, else `~` and its unpadded base64url."
 _SCHEMAS = "#/components/schemas/"
+_WHOSE: Json = {
+    "contact": {"name": "memorybus"},
+    "license": {"name": "Apache-2.0"},
+    "tags": [{"name": "memory", "description": "Long-term memory for chat assistants."}],
+}
+_USER_OF_THE_BUS: Json = {
+    "type": "userPassword",
+    "description": "A user of the bus: of one that `memorybus up` starts what `memorybus address` prints, of another "
+    "what `memorybus provision --permissions` lists.",
+}
+_PUBLISHED = "Published to JetStream: the PubAck promises that nothing is lost; without it publish again, same id."
+_READ = f"{_PUBLISHED} The service reads by a durable pull consumer and acknowledges once it is stored."
+_MSG_ID: Json = {"type": "string", "description": "Published again with the same id a message is stored once."}
+_DEADLINE: Json = {"type": "string", "description": "Unix time in milliseconds until which the reply is waited for."}
+_TRACE: Json = {"type": "string", "description": "The trace that it belongs to (W3C)."}
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -68,37 +85,74 @@ def document(version: str, address: str) -> Json:
     schemas = models_json_schema([(model, "validation") for model in models], ref_template=f"{_SCHEMAS}{{model}}")
     return {
         "asyncapi": "3.0.0",
-        "info": {"title": "memorybus", "version": version, "description": _ABOUT},
+        "info": {"title": "memorybus bus", "version": version, "description": _ABOUT, **_WHOSE},
         "defaultContentType": "application/json",
         "servers": {f"bus-{n}": _server(each) for n, each in enumerate(address.split(","), 1)},
         "channels": {one.channel: _channel(one) for one in done}
         | {"inbox": {"address": None, "description": _INBOX, "messages": _messages(*replies)}},
         "operations": {f"{one.service} {one.verb} {one.channel}": _operation(one) for one in done},
-        "components": {"schemas": schemas[1]["$defs"]},
+        "components": {"schemas": with_items(schemas[1]["$defs"]), "securitySchemes": {"user": _USER_OF_THE_BUS}},
     }
+
+
+def with_items(node: Any) -> Any:
+    """The document with `items` beside each `prefixItems`, which most generators of clients ask for."""
+    if isinstance(node, list):
+        return [with_items(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found = {name: with_items(value) for name, value in node.items()}
+    if isinstance(of_each := found.get("prefixItems"), list) and "items" not in found:
+        found["items"] = of_each[0] if all(one == of_each[0] for one in of_each) else {"anyOf": of_each}
+        del found["prefixItems"]
+    return found
 
 
 def _server(address: str) -> Json:
     protocol, _, host = address.rpartition("://")
-    return {"host": host, "protocol": protocol or "nats"}
+    security = [{"$ref": "#/components/securitySchemes/user"}]
+    return {"host": host, "protocol": protocol or "nats", "security": security}
 
 
 def _channel(operation: Operation) -> Json:
     channel: Json = {
         "address": operation.subject.replace("<user>", "{user}"),
-        "messages": _messages(operation.message),
+        "messages": _messages(operation.message, headers=_headers(operation)),
     }
+    if stream := _stream(operation.subject):
+        channel["x-jetstream"] = {"stream": stream.name, "keeps": stream.keeps}
     return channel | {"parameters": {"user": {"description": _USER}}} if "<user>" in operation.subject else channel
 
 
-def _messages(*models: type[BaseModel]) -> Json:
-    return {model.__name__: {"payload": {"$ref": _SCHEMAS + model.__name__}} for model in models}
+def _stream(subject: str) -> subjects.Stream | None:
+    """The stream that keeps what is published there."""
+    channel = subject.removesuffix(".<user>")
+    names = ((stream, name) for stream in subjects.STREAMS for name in stream.subjects)
+    return next((stream for stream, name in names if fnmatchcase(f"{channel}.x", name) or channel == name), None)
+
+
+def _headers(operation: Operation) -> Json:
+    """The headers of a message that its receiver reads."""
+    given = {"traceparent": _TRACE}
+    if operation.verb == "answers":
+        given |= {subjects.DEADLINE_HEADER: _DEADLINE}
+    elif _stream(operation.subject):
+        given |= {subjects.MSG_ID_HEADER: _MSG_ID}
+    return {"headers": {"type": "object", "properties": given}}
+
+
+def _messages(*models: type[BaseModel], headers: Json | None = None) -> Json:
+    return {model.__name__: {"payload": {"$ref": _SCHEMAS + model.__name__}, **(headers or {})} for model in models}
 
 
 def _operation(operation: Operation) -> Json:
-    does: Json = {"action": "send" if operation.verb == "says" else "receive"}
+    about = cleandoc(operation.message.__doc__ or "")
+    does: Json = {"action": "send" if operation.verb == "says" else "receive", "description": about}
     does |= _references(operation.channel, operation.message)
-    return does | {"reply": _references("inbox", operation.reply, ErrorReply)} if operation.reply else does
+    if operation.reply:
+        binding = {"nats": {"queue": operation.service, "bindingVersion": "0.1.0"}}
+        return does | {"bindings": binding, "reply": _references("inbox", operation.reply, ErrorReply)}
+    return does | {"x-acknowledgement": _PUBLISHED if operation.verb == "says" else _READ}
 
 
 def _references(channel: str, *models: type[BaseModel]) -> Json:

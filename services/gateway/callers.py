@@ -143,7 +143,9 @@ class GuardedDoor:
 
     async def _with_token(self, token: str) -> Caller:
         if self._tokens is None:
-            raise _stranger("No API key; this server takes no other credential.")
+            raise _stranger(
+                "This is no API key of memorybus, which begins with mb_: `memorybus keys create` makes one."
+            )
         try:
             claims = await self._tokens.claims(token)
         except BadToken as error:

@@ -31,6 +31,7 @@ _THEMES = "memory://themes"
 _ENTRIES = "memory://entries"
 _PROMPT = "memory"
 _JSON = "application/json"
+_MOST_NAMED = 200  # characters of arguments that there are not
 
 
 def server(ask_of: Callable[[Context], Ask]) -> Server[Any]:
@@ -41,14 +42,9 @@ def server(ask_of: Callable[[Context], Ask]) -> Server[Any]:
 
     async def call_tool(context: Context, call: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            tool = TOOLS[call.name]
-            result = await tool.run(ask_of(context), tool.arguments.model_validate(call.arguments or {}))
+            return await _called(TOOLS[call.name], ask_of(context), call.arguments or {})
         except Exception as error:
             return types.CallToolResult(content=[_text(_why(error, call.name))], is_error=True)
-        structured = result.model_dump(mode="json")
-        return types.CallToolResult(
-            content=[_text(json.dumps(structured, ensure_ascii=False))], structured_content=structured
-        )
 
     async def list_resources(context: Context, _: object) -> types.ListResourcesResult:
         themes = await _or_protocol_error(mcp_tools.themes_of(ask_of(context)))
@@ -107,6 +103,15 @@ def _described(tool: Tool) -> types.Tool:
         output_schema=tool.result.model_json_schema(mode="serialization"),
         annotations=effect,
     )
+
+
+async def _called(tool: Tool, ask: Ask, given: dict[str, Any]) -> types.CallToolResult:
+    result = await tool.run(ask, tool.arguments.model_validate(given))
+    structured = result.model_dump(mode="json")
+    content = [_text(json.dumps(structured, ensure_ascii=False))]
+    if unknown := tool.arguments.unknown(given):
+        content.append(_text(f"{tool.name} has no argument {', '.join(unknown)[:_MOST_NAMED]}: it was left out"))
+    return types.CallToolResult(content=content, structured_content=structured)
 
 
 async def _resource(ask: Ask, uri: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic.fields import FieldInfo
 
 from contracts import flow
 from contracts.envelope import ErrorInfo, Moment
@@ -43,15 +46,81 @@ class Ask(Protocol):
 
 
 class Arguments(BaseModel):
-    """What an assistant gives to a tool. An unknown name is refused: it may be a filter, misspelt."""
+    """What an assistant gives to a tool, as real ones send it.
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    What is optional may be null or empty, a list may be its JSON in a text, or its items between commas. A name that no
+    tool has is left out: `unknown` tells which, as it may be a filter, misspelt. A wrong value is an error.
+    """
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_sent(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        fields = {name: field for name, field in cls._names().items() if name in given}
+        for name, field in fields.items():
+            if any(given[name] != given[other] for other, same in fields.items() if same is field):
+                raise ValueError(f"{name} is given by two names, with two values")
+        read = {name: _list_in(given[name]) if name in _LISTS else given[name] for name in fields}
+        return {name: value for name, value in read.items() if fields[name].is_required() or not _is_nothing(value)}
+
+    @classmethod
+    def unknown(cls, given: Iterable[str]) -> list[str]:
+        """Of the names of arguments those that the tool does not have."""
+        return sorted(set(given) - cls._names().keys())
+
+    @classmethod
+    def _names(cls) -> dict[str, FieldInfo]:
+        """The fields by each name that they may be given by."""
+        named: dict[str, FieldInfo] = {}
+        for name, field in cls.model_fields.items():
+            choices = field.validation_alias
+            names = choices.choices if isinstance(choices, AliasChoices) else (name,)
+            named |= {str(each): field for each in names}
+        return named
+
+
+_LISTS = ("types", "tags")
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _list_in(value: Any) -> Any:
+    if not isinstance(value, str) or _is_nothing(value):
+        return value
+    with suppress(ValueError, RecursionError):
+        if isinstance(read := json.loads(value), list | NoneType):
+            return read
+    return [item.strip() for item in value.split(",") if item.strip()]
 
 
 class Result(BaseModel):
     """What a tool answers."""
 
     model_config = ConfigDict(frozen=True)
+
+
+class OfEntry(Result):
+    """An answer about an entry, whose id it has by both names: tools take either."""
+
+    id: str
+
+    @computed_field
+    def item_id(self) -> str:
+        """The same id."""
+        return self.id
+
+
+class ShownEntry(Entry, OfEntry):
+    """An entry with every field."""
+
+
+class Forgotten(ForgetReceipt, OfEntry):
+    """What was removed."""
 
 
 class SearchArguments(Arguments):
@@ -71,10 +140,9 @@ class FoundSignals(Result):
     semantic: bool
 
 
-class Found(Result):
+class Found(OfEntry):
     """One entry that was found, what it said before a change, and the ids of what says otherwise, undecided as yet."""
 
-    id: str
     theme: str | None
     type: EntryType
     content_snippet: str
@@ -95,16 +163,15 @@ class SearchResult(Result):
 class AddArguments(Arguments):
     """Remember something about the user."""
 
-    type: EntryType
     content: str = Field(min_length=1, max_length=65_536)
+    type: EntryType | None = Field(default=None, description="without it memorybus tells by the words")
     theme: Label | None = None
     tags: Labels = ()
 
 
-class AddResult(Result):
+class AddResult(OfEntry):
     """The entry that says it; `pending`, it is found by its words, and by its meaning in a moment."""
 
-    id: str
     status: EmbeddingState
 
 
@@ -114,6 +181,7 @@ class ItemArguments(Arguments):
     item_id: str = Field(
         min_length=1,
         max_length=256,
+        validation_alias=AliasChoices("item_id", "id"),
         description="the id of an entry, as search returns it, or its first eight characters or more",
     )
 
@@ -154,10 +222,9 @@ class Match(Result):
     explanation: dict[str, Any]
 
 
-class WhyResult(Result):
+class WhyResult(OfEntry):
     """Where an entry comes from, what it said before, and how it is found; null where it is not among the first 50."""
 
-    id: str
     content: str
     role: Role
     speaker: str | None
@@ -200,22 +267,27 @@ async def add(ask: Ask, given: AddArguments) -> AddResult:
     return AddResult(id=entry.id, status=entry.embedding_state)
 
 
-async def get(ask: Ask, given: ItemArguments) -> Entry:
+async def get(ask: Ask, given: ItemArguments) -> ShownEntry:
     """One entry, with every field."""
-    return (await _of_entry(ask, flow.GET, given.item_id)).entry
+    return _shown((await _of_entry(ask, flow.GET, given.item_id)).entry)
 
 
-async def update(ask: Ask, given: UpdateArguments) -> Entry:
+async def update(ask: Ask, given: UpdateArguments) -> ShownEntry:
     """An entry as it is after the correction."""
     fields = {"text": given.content, "type": given.type, "tags": given.tags}
     themes = None if given.theme is None else (given.theme,)
     changed = {name: value for name, value in {**fields, "themes": themes}.items() if value is not None}
-    return (await _of_entry(ask, flow.UPDATE, given.item_id, **changed)).entry
+    return _shown((await _of_entry(ask, flow.UPDATE, given.item_id, **changed)).entry)
 
 
-async def delete(ask: Ask, given: ItemArguments) -> ForgetReceipt:
+async def delete(ask: Ask, given: ItemArguments) -> Forgotten:
     """What was removed with an entry."""
-    return (await _of_entry(ask, flow.FORGET, given.item_id)).receipt
+    receipt = (await _of_entry(ask, flow.FORGET, given.item_id)).receipt
+    return Forgotten.model_construct(**dict(receipt))
+
+
+def _shown(entry: Entry) -> ShownEntry:
+    return ShownEntry.model_construct(**dict(entry))
 
 
 async def _of_entry(ask: Ask, answer: Answer[Any, R], id_: str, **fields: Any) -> R:
@@ -297,12 +369,12 @@ TOOLS = {
     for tool in (
         Tool("search", "Find what is remembered about the user.", SearchArguments, SearchResult, search),
         Tool("add", "Remember a statement about the user.", AddArguments, AddResult, add, "adds"),
-        Tool("get", "Show one entry with every field.", ItemArguments, Entry, get),
+        Tool("get", "Show one entry with every field.", ItemArguments, ShownEntry, get),
         Tool(
             "update",
             "Correct an entry; its history keeps what it said.",
             UpdateArguments,
-            Entry,
+            ShownEntry,
             update,
             "destroys",
         ),
@@ -310,7 +382,7 @@ TOOLS = {
             "delete",
             "Forget an entry for good.",
             ItemArguments,
-            ForgetReceipt,
+            Forgotten,
             delete,
             "destroys",
         ),

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from services.gateway.asyncapi import with_items
 from services.gateway.problems import MEDIA_TYPE, ProblemDetails
 
 Json = dict[str, Any]
@@ -19,6 +20,26 @@ _ABOUT = (
     "`RateLimit` says what is left (`r`) and in how many seconds the minute is over (`t`); beyond it `search` is "
     "answered with nothing and `degraded: rate_limited`, all else with 429 and `Retry-After`."
 )
+_TITLE = "memorybus HTTP"
+"""Clients that are made from the document are called after it, and not as ours, `memorybus_client`."""
+
+_LICENCE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+_TAGS = {
+    "retrieve": "What matters now.",
+    "turns": "What is said.",
+    "entries": "What is remembered, one by one.",
+    "memory": "The memory as a whole.",
+    "status": "What is there, and what is under way.",
+}
+_SCHEMES: Json = {
+    "credential": {"type": "http", "scheme": "bearer", "description": "An API key (`memorybus keys create`) or a JWT."},
+    "user": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Memory-User",
+        "description": "Where no credential is needed: whose memory it is; without it that of `me`.",
+    },
+}
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
 _SHARE: Json = {
     "RateLimit-Policy": {
@@ -49,10 +70,21 @@ PROBLEMS: dict[int | str, Json] = {
 def document(app: FastAPI) -> Json:
     """The document of OpenAPI 3.1; made once."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
+        made = get_openapi(
+            title=_TITLE,
+            version=app.version,
+            description=_ABOUT,
+            routes=app.routes,
+            contact={"name": "memorybus"},
+            license_info=_LICENCE,
+        )
         problem = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
         made["components"]["schemas"] |= problem.pop("$defs") | {"ProblemDetails": problem}
-        app.openapi_schema = made
+        made["components"]["securitySchemes"] = _SCHEMES
+        made["security"] = [*({name: []} for name in _SCHEMES), {}]
+        made["servers"] = [{"url": "/"}]
+        made["tags"] = [{"name": name, "description": about} for name, about in _TAGS.items()]
+        app.openapi_schema = with_items(made)
     return app.openapi_schema
 
 

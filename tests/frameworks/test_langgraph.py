@@ -11,7 +11,7 @@ from langgraph.config import get_store
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
-from memorybus_client import Memory, RequestFailed
+from memorybus_client import Memory
 from memorybus_client.langgraph import MemorybusStore
 
 from tests.frameworks.conftest import PREFERENCE, QUESTION
@@ -103,6 +103,39 @@ def test_it_behaves_as_the_store_of_langgraph(store: MemorybusStore) -> None:
     assert seen(store) == seen(theirs)
 
 
+def test_what_was_deleted_can_be_put_again(store: MemorybusStore) -> None:
+    for value in VALUES:
+        for _ in range(3):
+            store.put(("a",), "k", value)
+            item = store.get(("a",), "k")
+            assert item is not None
+            assert item.value == value
+            store.delete(("a",), "k")
+            assert store.get(("a",), "k") is None
+    store.put(("a",), "k", VALUES[0])
+    store.put(("a",), "k", VALUES[3])
+    store.put(("a",), "k", VALUES[0])
+    store.put(("a",), "other", VALUES[0])
+    store.delete(("a",), "k")
+    store.put(("a",), "k", VALUES[0])
+    assert {one.key: one.value for one in store.search(("a",))} == {"k": VALUES[0], "other": VALUES[0]}
+
+
+def test_what_is_not_indexed_is_found_by_its_key_and_by_no_words(store: MemorybusStore) -> None:
+    for number in range(6):
+        store.put(("a",), f"hidden {number}", {"text": f"{PREFERENCE} {number}"}, index=False)
+    store.put(("a",), "shown", {"text": PREFERENCE, "level": 1})
+    assert [one.key for one in store.search(("a",), query=QUESTION, limit=2)] == ["shown"]
+    assert len(store.search(("a",))) == 7
+    item = store.get(("a",), "hidden 1")
+    assert item is not None
+    assert item.value == {"text": f"{PREFERENCE} 1"}
+    store.put(("a",), "hidden 1", item.value)
+    assert {one.key for one in store.search(("a",), query=QUESTION)} == {"shown", "hidden 1"}
+    store.put(("a",), "hidden 1", item.value, index=False)
+    assert {one.key for one in store.search(("a",), query=QUESTION)} == {"shown"}
+
+
 def test_the_same_value_under_two_keys_is_two_items(store: MemorybusStore) -> None:
     store.put(("a",), "1", VALUES[0])
     store.put(("a",), "2", VALUES[2])
@@ -157,7 +190,3 @@ def test_what_cannot_be_kept_is_refused_with_a_sentence(store: MemorybusStore) -
     store.put(("a",), "k", {"a": 1})
     with pytest.raises(ValueError, match="no operator"):
         store.search(("a",), filter={"a": {"$like": 1}})
-    store.put(("a",), "gone", {"text": PREFERENCE})
-    store.delete(("a",), "gone")
-    with pytest.raises(RequestFailed, match="forgotten on request"):
-        store.put(("a",), "gone", {"text": PREFERENCE})

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from contracts import subjects
 from contracts.flow import FLOW
 from services.cli import app as cli
+from services.cli.up import _tell_of_limited_keys
 from services.gateway.callers import Caller
 from services.gateway.keys import KNOWN_VERBS, READ, KeyRing, KeyStore, new_key
 from services.gateway.limits import RateLimits
@@ -245,6 +246,20 @@ async def test_what_is_counted_names_nobody(instance: Running, client: MemoryCli
     assert "s3cret" not in str(state.subjects)
 
 
+async def test_at_the_start_it_is_told_that_keys_are_of_tools(
+    instance: Running, client: MemoryClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await a_key(client, client="person")
+    await a_key(client, client="tool", lasts=timedelta(seconds=-1))
+    await _tell_of_limited_keys(instance)
+    assert capsys.readouterr().out == ""
+    await a_key(client, client="tool")
+    await _tell_of_limited_keys(instance)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "1 key of tools may ask 10 questions a minute" in told
+    assert "--client person" in told
+
+
 async def test_of_a_key_only_a_hash_is_kept(instance: Running, client: MemoryClient) -> None:
     token = await a_key(client)
     (key,) = await KeyStore(client.bus).all()
@@ -273,7 +288,10 @@ def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
     assert "digest" not in listed
     assert "for tests" in said("list")
     assert "no end" not in said("list")
+    assert made["client"] == "person", "a chat through it keeps its memory"
     assert said("create", "--user", "bob").strip().splitlines()[-1].startswith("mb_")
+    assert "120 questions a minute, as a person" in said("create", "--user", "bob")
+    assert "10 questions a minute, as a tool" in said("create", "--user", "bob", "--client", "tool")
     assert "no end" in said("list")
     assert "1 key revoked" in said("revoke", made["id"])
     assert said("list", "--user", "ann", "--json") == ""

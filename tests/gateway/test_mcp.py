@@ -141,7 +141,16 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "uv", "limit": 51}, "limit: "),
     ("search", {"query": "uv", "limit": "many"}, "limit: "),
     ("search", {"query": "uv", "types": ["secret"]}, "types.0: "),
-    ("search", {"query": "uv", "user_id": "bob"}, "user_id: "),
+    ("search", {"query": None}, "query: "),
+    ("search", {"query": "uv", "types": "secret"}, "types.0: "),
+    ("search", {"query": "uv", "types": "[1]"}, "types.0: "),
+    ("search", {"query": "uv", "types": {"fact": True}}, "types: "),
+    ("search", {"query": "uv", "limit": "0"}, "limit: "),
+    ("add", {"content": None, "type": "fact"}, "content: "),
+    ("add", {"content": "a", "type": "secret"}, "type: "),
+    ("get", {"id": ""}, "id: "),
+    ("delete", {"id": "nobody-has-it", "item_id": "nobody-has-that"}, "two names"),
+    ("update", {"id": "nobody-has-it", "content": "", "type": None, "tags": ""}, "give what is to change"),
     ("search", {"query": {"$gt": ""}}, "query: "),
     ("search", {"query": "uv", "recency_days": -1}, "recency_days: "),
     ("add", {"type": "fact", "content": "   "}, "invalid_request"),
@@ -159,8 +168,42 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("update", {"item_id": "nobody-has-it", "content": None}, "give what is to change"),
     ("update", {"item_id": "nobody-has-it", "tags": []}, "not_found"),
     ("delete", {"item_id": "nobody-has-it"}, "not_found"),
-    ("summary", {"space": "office"}, "space: "),
 ]
+
+
+async def test_arguments_are_taken_as_real_clients_send_them(connect: Open) -> None:
+    async with connect("ida") as session:
+        added = await called(session, "add", content="I keep bees.", theme="", tags='["bees", "hobby"]', type=None)
+        assert added["item_id"] == added["id"]
+        noted = await called(session, "add", content="The hive is green.", tags="bees, paint", theme=None)
+        ids = {"id": added["id"], "item_id": added["id"]}
+        for given in ({"id": added["id"]}, {"item_id": added["id"]}, ids):
+            got = await called(session, "get", **given)
+            assert (got["item_id"], got["tags"]) == (added["id"], ["bees", "hobby"])
+        assert (await called(session, "get", id=noted["id"]))["tags"] == ["bees", "paint"]
+        no_filter: list[dict[str, Any]] = [
+            {"types": None, "theme": None, "recency_days": None, "limit": None},
+            {"types": "", "theme": "", "recency_days": "", "limit": " "},
+            {"types": "[]", "limit": "5", "recency_days": "30"},
+            {"types": "null", "user_id": "bob", "space": None, "random_string": "x"},
+        ]
+        for given in no_filter:
+            found = (await called(session, "search", query="bees", **given))["results"]
+            assert found[0]["item_id"] == added["id"], given
+        kind = (await called(session, "get", id=added["id"]))["type"]
+        for types in (f'["{kind}"]', kind, [kind], f"{kind}, decision"):
+            assert (await called(session, "search", query="bees", types=types))["results"], types
+        assert (await called(session, "update", id=added["id"], content="I keep wasps.", tags=""))["item_id"]
+        assert (await called(session, "why", id=added["id"], query=""))["match"] is None
+        assert (await called(session, "summary", random_string="dummy"))["entries"] == 2
+        assert (await called(session, "delete", id=added["id"]))["item_id"] == added["id"]
+
+
+async def test_an_argument_that_a_tool_does_not_have_is_left_out_and_named(connect: Open) -> None:
+    async with connect("ann") as session:
+        answer = await session.call_tool("search", {"query": "uv", "space": "office", "user": "bob"})
+        assert not answer.is_error
+        assert "search has no argument space, user" in cast(Any, answer.content[1]).text
 
 
 async def test_what_cannot_be_done_is_told_by_the_tool_and_the_session_goes_on(connect: Open) -> None:

@@ -14,6 +14,9 @@ LONGEST = 256
 
 DEEPEST = 60
 
+UNINDEXED = "/unindexed"
+"""Tag of an item that no words and no meaning are to find."""
+
 _COMPARE = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 

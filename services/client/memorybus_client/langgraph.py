@@ -44,10 +44,10 @@ class MemorybusStore(BaseStore):
     The text of the entry is the value: its only string where it has nothing else, otherwise its JSON. The tags are the
     namespaces around it. A new value of a key corrects the entry, whose history keeps the old one.
 
-    It differs from other stores in this. A deleted item is forgotten: for 24 hours no item of the space may say the
-    same again, and `put` raises `RequestFailed` with the reason. Namespace and key have at most 256 characters as JSON,
+    It differs from other stores in this. Namespace and key have at most 256 characters as JSON,
     a value at most 64 KiB. Values that JSON would change (tuples, keys that are no strings) raise `ValueError`. Items
-    do not expire, and `index` has no effect. A search with words and a filter filters the best 200; one without words,
+    do not expire. With `index=False` an item is found by its key and by filters only; fields that `index` names have
+    no effect. A search with words and a filter filters the best 200; one without words,
     and `list_namespaces`, read every item there is.
     """
 
@@ -81,16 +81,25 @@ class MemorybusStore(BaseStore):
             return self._namespaces(op)
         return None
 
-    def _search(self, op: SearchOp) -> Iterator[SearchItem]:
-        limit = _MOST_FOUND if op.filter else min(op.offset + op.limit, _MOST_FOUND)
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        limit = min(op.offset + op.limit, _MOST_FOUND)
+        found, left_out = self._hits(op, _MOST_FOUND if op.filter else limit)
+        return found if op.filter or not left_out else self._hits(op, _MOST_FOUND)[0][:limit]
+
+    def _hits(self, op: SearchOp, limit: int) -> tuple[list[SearchItem], int]:
+        """The best items for a query, and how many hits are none of those that may be found by it."""
         query, tags = str(op.query)[:8192], items.tags(op.namespace_prefix)[-1:]
         found = self._memory.recall(
             query, space=self._space, tags=tags, limit=max(1, limit), min_score=0, token_budget=_EVERYTHING
         )
-        for hit in looked_up(found).items:
-            entry = self._current(hit.speaker or "")
-            if entry is not None and entry.id == hit.id:
-                yield _item(entry, partial(SearchItem, score=hit.scores.total))
+        hits = looked_up(found).items
+        current = ((hit, self._current(hit.speaker or "")) for hit in hits if items.UNINDEXED not in hit.tags)
+        kept = [
+            _item(entry, partial(SearchItem, score=hit.scores.total))
+            for hit, entry in current
+            if entry is not None and entry.id == hit.id
+        ]
+        return kept, len(hits) - len(kept)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         known = {one.namespace for one in self._all(())}
@@ -103,7 +112,7 @@ class MemorybusStore(BaseStore):
         place = items.place(op.namespace, op.key)
         if op.value is None:
             for entry in list(self._entries(place)):
-                self._memory.forget(entry.id)
+                self._memory.forget(entry.id, may_return=True)
             return
         if op.ttl is not None:
             raise NotImplementedError("memorybus keeps items until they are deleted: leave ttl out")
@@ -111,11 +120,11 @@ class MemorybusStore(BaseStore):
             most = f"{items.LONGEST} characters and {items.DEEPEST} levels"
             raise ValueError(f"namespace and key have at most {most}: {place[:80]!r}")
         text, tags = items.written(dict(op.value))
-        tags = [*items.tags(op.namespace), place, *tags]
+        tags = [*items.tags(op.namespace), place, *tags, *([items.UNINDEXED] if op.index is False else [])]
         current = self._current(place)
         if current is None:
             self._memory.remember(text, tags=tags, space=self._space, speaker=place)
-        elif items.value(current) != op.value:
+        elif items.value(current) != op.value or (items.UNINDEXED in current.tags) != (op.index is False):
             self._memory.update(current.id, text=text, tags=tags)
 
     def _current(self, place: str) -> Entry | None:

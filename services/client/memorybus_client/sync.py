@@ -248,9 +248,9 @@ class Memory:
         """Unpin an entry."""
         return (self._caller.call(flow.UNPIN, id=id)).entry
 
-    def forget(self, id: str) -> ForgetReceipt:
-        """Forget an entry, with all that says it."""
-        return (self._caller.call(flow.FORGET, id=id)).receipt
+    def forget(self, id: str, *, may_return: bool = False) -> ForgetReceipt:
+        """Forget an entry, with all that says it: for 24 hours the same is refused, unless it `may_return`."""
+        return (self._caller.call(flow.FORGET, id=id, may_return=may_return or None)).receipt
 
     def forget_conversation(self, conversation_id: str, *, space: str | None = None) -> TruncateReply:
         """Forget what was said in a conversation alone, in one space or in all, but what is pinned or saved."""

@@ -36,6 +36,9 @@ function headers(more = {}) {
   return { accept: 'application/json', ...who, ...more };
 }
 
+/** How many questions a minute the key may ask, where it is a tool's; else 0. */
+export const limit = { questions: 0 };
+
 export const AWAY = 'memorybus does not answer. Is it running?';
 
 let askForKey = async () => { throw new Error('sign-in is needed'); };
@@ -55,6 +58,7 @@ async function send(method, path, { query = {}, body, more = {}, keepalive = fal
     await askForKey();
     return send(method, path, { query, body, more, keepalive });
   }
+  limit.questions = Number(/^"tool-queries";q=(\d+)/.exec(answer.headers.get('ratelimit-policy') ?? '')?.[1] ?? limit.questions);
   if (answer.ok) return answer;
   const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
   if (problem.code === 'credential_unread' && identity.key) { // kept from when sign-in was on

@@ -43,6 +43,7 @@ function told(reply, asked) {
     h('div', { class: 'budget' }, share,
       h('p', {}, `${plural(reply.token_count, 'token')} of ${number(asked.token_budget)} · ${reply.items.length} of ${plural(reply.total_count, 'candidate')}`
         + ` · ${number(Math.round(reply.retrieval_ms))} ms${reply.truncated ? ' · shortened' : ''}`)),
+    api.limit.questions > 0 && h('p', { class: 'quiet' }, limited().trim()),
     reply.degraded.length > 0 && h('p', { class: 'warning' }, `Answered without: ${reply.degraded.join(', ')}`),
     h('pre', { tabindex: '0', 'aria-label': 'Context block', dir: 'auto' }, reply.context),
     h('h2', {}, 'Why these'),
@@ -51,9 +52,13 @@ function told(reply, asked) {
   ].filter(Boolean);
 }
 
+function limited() {
+  return api.limit.questions ? ` This key is a tool’s, with ${api.limit.questions} questions a minute; “memorybus keys create” makes one for a person.` : '';
+}
+
 function reason(reply) {
   if (reply.degraded.includes('incognito')) return 'This conversation is incognito: nothing is looked up for it.';
   if (reply.degraded.includes('disabled')) return 'Memory is turned off for this space.';
-  if (reply.degraded.includes('rate_limited')) return 'Too many questions within a minute: wait a little.';
+  if (reply.degraded.includes('rate_limited')) return `Too many questions within a minute: wait a little.${limited()}`;
   return 'No memory is relevant enough, or none fits the budget.';
 }

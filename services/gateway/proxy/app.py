@@ -28,7 +28,7 @@ from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
 from services.gateway.problems import STATUS, Problem, told_by
-from services.gateway.proxy.backend import Backend, Backends, Header, returned
+from services.gateway.proxy.backend import Backend, Backends, Header, is_anthropic, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, Said, StreamReader
 from services.gateway.proxy.dialects.base import items
@@ -137,7 +137,8 @@ class Proxy:
             outcome = "gone"
         except Refusal as refused:
             outcome = "refused"
-            await self._refuse(refused, dialect)(scope, receive, send)
+            spoken = dialect or (DIALECTS["/v1/messages"] if is_anthropic(scope) else DIALECTS["/v1/chat/completions"])
+            await _refuse(refused, spoken)(scope, receive, send)
         except Cut:
             outcome = "cut"
             if CONNECTION in scope:
@@ -145,12 +146,8 @@ class Proxy:
                 await asyncio.sleep(0)
         PROXIED.labels(dialect.name if dialect else "other", outcome).inc()
 
-    def _refuse(self, refused: Refusal, dialect: Dialect | None) -> Response:
-        words = (dialect or DIALECTS["/v1/chat/completions"]).error(refused.status, refused.message, refused.code)
-        return Response(json.dumps(words), refused.status, refused.headers, "application/json")
-
     async def _answer(self, request: Request, path: str, dialect: Dialect | None, send: Send) -> str:
-        backend = self._backends.of_request(path, request.scope["headers"])
+        backend = self._backends.of_request(request.scope)
         if backend is None:
             raise Refusal(404, "proxy_off", _OFF)
         with _in_words_of_the_api():
@@ -349,6 +346,11 @@ class Proxy:
 def _below(scope: Scope) -> bytes:
     """The path below the place of the proxy, as it was sent."""
     return (cast(bytes, scope.get("raw_path")) or quote(scope["path"]).encode()).removeprefix(PREFIX.encode())
+
+
+def _refuse(refused: Refusal, dialect: Dialect) -> Response:
+    words = dialect.error(refused.status, refused.message, refused.code)
+    return Response(json.dumps(words), refused.status, refused.headers, "application/json")
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import httpx
 from pydantic import SecretStr
+from starlette.types import Scope
 
 from services.gateway.proxy.settings import ProxySettings
 from services.shared import tracing
@@ -88,6 +89,12 @@ class Backend:
         return passed
 
 
+def is_anthropic(scope: Scope) -> bool:
+    """Whether a client speaks Anthropic's API: it names its version, but for what only that has."""
+    named = any(name == b"anthropic-version" for name, _ in scope["headers"])
+    return named or scope["path"].startswith("/v1/messages")
+
+
 def returned(headers: Iterable[Header]) -> list[Header]:
     """The headers of an answer as the client gets them; which pages may read it is not for the model to say."""
     lower = [(name.lower(), value) for name, value in headers]
@@ -129,10 +136,9 @@ class Backends:
         """Whether a model is asked with the operator's key."""
         return any(model is not None and model.key is not None for model in (self.openai, self.anthropic))
 
-    def of_request(self, path: str, headers: Iterable[Header]) -> Backend | None:
-        """The model that is asked: Anthropic's clients name the version of its API."""
-        is_anthropic = path.startswith("/messages") or any(name == b"anthropic-version" for name, _ in headers)
-        return self.anthropic if is_anthropic else self.openai
+    def of_request(self, scope: Scope) -> Backend | None:
+        """The model that is asked."""
+        return self.anthropic if is_anthropic(scope) else self.openai
 
     async def ask(self, request: httpx.Request) -> httpx.Response:
         """The beginning of an answer, whatever its status; a redirection is an answer like any other.

@@ -105,6 +105,16 @@ async def test_nobody_comes_in_without(http: httpx.AsyncClient, model: ModelServ
     assert model.seen == []
 
 
+@pytest.mark.parametrize("path", ["/models", "/models/m-1", "/messages/count_tokens", "/messages/batches", "/files"])
+async def test_errors_are_in_the_words_of_the_api_that_is_spoken(http: httpx.AsyncClient, path: str) -> None:
+    wrong = {"X-Api-Key": "sk-ant-wrong"}
+    theirs = (await http.get(path, headers=wrong | {"Anthropic-Version": "2023-06-01"})).json()
+    assert (theirs["type"], theirs["error"]["type"]) == ("error", "authentication_error")
+    assert "begins with mb_" in theirs["error"]["message"]
+    others = (await http.get("/models", headers={"Authorization": "Bearer sk-wrong"})).json()
+    assert (others.keys(), others["error"]["code"]) == ({"error"}, "unauthenticated")
+
+
 async def test_what_a_key_does_not_open_is_left_out_and_told(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
 ) -> None:
