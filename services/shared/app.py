@@ -34,7 +34,7 @@ from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tasks import end
-from services.shared.telemetry import measure_loop_lag
+from services.shared.telemetry import declare, measure_loop_lag
 from services.shared.tokens import Cl100kCounter
 from services.shared.vectors import identity as identities
 from services.shared.vectors.folders import VectorFolders
@@ -78,6 +78,12 @@ class Service:
         said = {event for stage in self.stages for event in stage.says}
         if {handler.answer for handler in self.answers} != set(step.answers) or said != set(step.says):
             raise ValueError(f"{self.name} answers or says something else than contracts/flow.py lists for it")
+
+    def declare_metrics(self) -> None:
+        """Have what it counts there from its start."""
+        step = next(step for step in FLOW if step.service == self.name)
+        stages, requests = [stage.name for stage in self.stages], [each.answer.name for each in self.answers]
+        declare(self.name, stages, requests, [event.subject.rpartition(".")[2] for event in step.says])
 
 
 Builder = Callable[["Host"], Awaitable[Service]]
@@ -130,6 +136,8 @@ class Host:
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings, waiting=self._wait_for)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
+        for service in self.services:
+            service.declare_metrics()
         trail = await self.audit_trail() if any(service.answers for service in self.services) else None
         self._requests = requests = RequestBroker(self.client, trail.heard if trail else lambda _: None)
         for service in self.services:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import Counter, Gauge, Histogram
+
+Labelled = Counter | Gauge | Histogram
 
 _FINE = tuple(round(0.0002 * 1.35**n, 6) for n in range(40))
 
@@ -75,6 +77,50 @@ PROXY_MEMORY = Counter(
     ["memory"],
 )
 PROXY_LOST = Counter("memorybus_proxy_exchanges_lost_total", "Exchanges that could not be published")
+
+_QUERIES = ("tool-queries", "person-queries", "requests")
+_PATHS = ("chat", "responses", "messages", "other")
+_OF_STAGES = (ITEMS, STAGE_SECONDS, ITEM_SECONDS, STUCK, LETTERS_DROPPED)
+_OF_SERVICES: Mapping[str, Sequence[tuple[Labelled, Iterable[tuple[str, ...]]]]] = {
+    "ingest": [(REFUSED, [("asked",), ("disabled",), ("incognito",)])],
+    "dedupe": [(MERGED, [("exact",), ("statement",), ("simhash",), ("minhash",)])],
+    "enrich": [
+        (CHANGES, [("superseded",), ("conflict",)]),
+        (EXTRACTIONS, [("facts",), ("none",), ("invalid",), ("skipped",), ("over budget",), ("failed",)]),
+        (EXTRACTED, [("kept",), ("unsupported",)]),
+    ],
+    "retrieve": [(DEGRADED, [("lexical",), ("semantic",)])],
+    "curate": [
+        (SUMMARIES, [("written",), ("none",), ("invalid",), ("skipped",), ("over budget",), ("failed",), ("unasked",)]),
+        (SUMMARY_SENTENCES, [("kept",), ("unsupported",)]),
+        (USER_ACTIONS, [(f"entries.{verb}", "ok") for verb in ("create", "update", "forget")]),
+    ],
+    "gateway": [
+        (PROXIED, [(path, "passed") for path in _PATHS]),
+        (PROXY_ADDED, [(path,) for path in _PATHS]),
+        (PROXY_MEMORY, [("none",), ("unused",), ("used",)]),
+        (RATES_NOT_COUNTED, [(kind,) for kind in _QUERIES]),
+    ],
+}
+"""Metrics of one service, with the values of their labels that are known from the start."""
+
+
+def declare(service: str, stages: Iterable[str], requests: Iterable[str], events: Iterable[str]) -> None:
+    """Have what a service counts there from its start, at zero: of a series that begins with one, nobody sees it."""
+    for metric, known in _OF_SERVICES.get(service, ()):
+        for values in known:
+            metric.labels(*values)
+    for stage in stages:
+        for each in _OF_STAGES:
+            each.labels(stage)
+        for outcome in ("done", "retried", "dead"):
+            MESSAGES.labels(stage, outcome)
+    for request in requests:
+        REQUEST_SECONDS.labels(request, "ok")
+        REPLIES_REFUSED.labels(request)
+    for event in events:
+        MESSAGES.labels(event, "published")
+
 
 _LOOK_EVERY = 0.1  # seconds
 _MOST_MISSED = 6000

@@ -187,6 +187,32 @@ true
 {{- toJson (dict "kind" $kind "options" $options "least" $options.minReplicas) -}}
 {{- end -}}
 
+{{- define "memorybus.replicas" -}}
+{{- /* (list root name): how many pods a Deployment is to have, as JSON: the number, empty where the chart says none, and
+the mark by which the next upgrade knows what this one said. A Deployment that runs keeps its number, which kubectl or a
+scaler may have set since: to say another would be a conflict, to say none any more would leave one pod. */ -}}
+{{- $root := index . 0 -}}
+{{- $name := index . 1 -}}
+{{- $given := get (get $root.Values.services $name) "replicas" -}}
+{{- $wanted := kindIs "invalid" $given | ternary "" (toString $given) -}}
+{{- $scaler := fromJson (include "memorybus.scaler" (list $root $name)) -}}
+{{- $live := lookup "apps/v1" "Deployment" $root.Release.Namespace (printf "%s-%s" (include "memorybus.fullname" $root) $name) | default dict -}}
+{{- $runs := toString (dig "spec" "replicas" "" $live) -}}
+{{- $before := dig "metadata" "annotations" "memorybus/replicas" "" $live -}}
+{{- $number := $runs -}}
+{{- $mark := "kept" -}}
+{{- if or (not $wanted) (and (ne $scaler.kind "fixed") (or (not $live) (eq $before "left"))) -}}
+{{- $number = "" -}}
+{{- $mark = "left" -}}
+{{- else if eq $scaler.kind "fixed" -}}
+{{- $mark = $wanted -}}
+{{- if or (not $live) (and (regexMatch "^[0-9]+$" $before) (ne $before $wanted)) -}}
+{{- $number = $wanted -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (dict "number" $number "mark" $mark) -}}
+{{- end -}}
+
 {{- define "memorybus.streamsAccount" -}}
 {{- /* (list root name account): the account of the streams as KEDA must name it; empty, it follows from the bus user. */ -}}
 {{- $values := (index . 0).Values -}}
