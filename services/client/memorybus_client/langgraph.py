@@ -81,25 +81,18 @@ class MemorybusStore(BaseStore):
             return self._namespaces(op)
         return None
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
-        limit = min(op.offset + op.limit, _MOST_FOUND)
-        found, left_out = self._hits(op, _MOST_FOUND if op.filter else limit)
-        return found if op.filter or not left_out else self._hits(op, _MOST_FOUND)[0][:limit]
-
-    def _hits(self, op: SearchOp, limit: int) -> tuple[list[SearchItem], int]:
-        """The best items for a query, and how many hits are none of those that may be found by it."""
-        query, tags = str(op.query)[:8192], items.tags(op.namespace_prefix)[-1:]
-        found = self._memory.recall(
-            query, space=self._space, tags=tags, limit=max(1, limit), min_score=0, token_budget=_EVERYTHING
-        )
-        hits = looked_up(found).items
-        current = ((hit, self._current(hit.speaker or "")) for hit in hits if items.UNINDEXED not in hit.tags)
-        kept = [
-            _item(entry, partial(SearchItem, score=hit.scores.total))
-            for hit, entry in current
-            if entry is not None and entry.id == hit.id
-        ]
-        return kept, len(hits) - len(kept)
+    def _search(self, op: SearchOp) -> Iterator[SearchItem]:
+        limit = _MOST_FOUND if op.filter else min(op.offset + op.limit, _MOST_FOUND)
+        asked: dict[str, Any] = {"space": self._space, "tags": items.tags(op.namespace_prefix)[-1:], "min_score": 0}
+        for most in (limit, _MOST_FOUND):  # all there are where some of the best may not be found by words
+            found = self._memory.recall(str(op.query)[:8192], limit=max(1, most), token_budget=_EVERYTHING, **asked)
+            hits = [hit for hit in looked_up(found).items if items.UNINDEXED not in hit.tags]
+            if len(hits) == len(found.items):
+                break
+        for hit in hits:
+            entry = self._current(hit.speaker or "")
+            if entry is not None and entry.id == hit.id:
+                yield _item(entry, partial(SearchItem, score=hit.scores.total))
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         known = {one.namespace for one in self._all(())}
