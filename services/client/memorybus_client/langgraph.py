@@ -38,17 +38,15 @@ _EVERYTHING = 1_000_000  # tokens: no hit is left out because of its length
 
 
 class MemorybusStore(BaseStore):
-    """Keeps each item as one entry of a space: what is put is given back as it was, and a search finds it by its words
-    and its meaning.
+    """Keeps each item as one entry of a space: given back as it was put, and found by its words and its meaning.
 
     The text of the entry is the value: its only string where it has nothing else, otherwise its JSON. The tags are the
     namespaces around it. A new value of a key corrects the entry, whose history keeps the old one.
 
-    It differs from other stores in this. Namespace and key have at most 256 characters as JSON,
-    a value at most 64 KiB. Values that JSON would change (tuples, keys that are no strings) raise `ValueError`. Items
-    do not expire. With `index=False` an item is found by its key and by filters only; fields that `index` names have
-    no effect. A search with words and a filter filters the best 200; one without words,
-    and `list_namespaces`, read every item there is.
+    Unlike in other stores namespace and key have at most 256 characters as JSON, a value at most 64 KiB, and items do
+    not expire. Values that JSON would change (tuples, keys that are no strings) raise `ValueError`. `index=False` keeps
+    words from finding an item; fields that `index` names have no effect. A search with words and a filter filters the
+    best 200; one without words, and `list_namespaces`, read every item there is.
     """
 
     def __init__(self, memory: Memory, *, space: str = "langgraph") -> None:
