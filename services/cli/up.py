@@ -144,7 +144,7 @@ async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) 
         async with running(settings, only) as instance:
             _calm_the_collector()
             _announce(instance, settings, only, as_json=as_json)
-            await asyncio.Event().wait()
+            await instance.host.until_deaf()
 
 
 def _calm_the_collector() -> None:
