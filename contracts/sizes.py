@@ -23,9 +23,9 @@ def header_size(headers: Mapping[str, str] | None) -> int:
     return _FIRST_LINE + sum(lines) + _LAST_LINE
 
 
-def why_too_large(payload: bytes, headers: Mapping[str, str] | None, most: int) -> str | None:
+def why_too_large(subject: str, payload: bytes, headers: Mapping[str, str] | None, most: int) -> str | None:
     """Why a bus that takes messages of at most so many bytes does not take this one; None where it does."""
-    size = message_size(payload, headers)
-    if size <= most:
+    if (size := message_size(payload, headers)) <= most:
         return None
-    return f"This has {size:,} bytes as a message of the bus, {most:,} are allowed: send less at once."
+    where = subject.rpartition(".")[0] or subject  # what comes last may name a user
+    return f"The message to {where} has {size:,} bytes with its headers, the bus takes {most:,}: send less at once."

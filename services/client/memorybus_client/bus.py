@@ -59,7 +59,7 @@ class _Client(Client):
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
     ) -> None:
-        if why := why_too_large(payload, headers, self.max_payload):
+        if why := why_too_large(subject, payload, headers, self.max_payload):
             if (waiting := self._resp_map.get(reply.rpartition(".")[2])) is not None:
                 waiting.cancel()
             raise RequestFailed("too_large", why)

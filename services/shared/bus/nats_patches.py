@@ -71,7 +71,7 @@ class PatchedNatsClient(Client):
             TooLarge: the server does not take it.
         """
         waiting = self._resp_map.get(reply.rpartition(".")[2])
-        if why := why_too_large(payload, headers, self._max_payload):
+        if why := why_too_large(subject, payload, headers, self._max_payload):
             if waiting is not None:
                 waiting.cancel()
             raise TooLarge(why)
