@@ -1,7 +1,7 @@
 """Health of a process over HTTP.
 
-Alive depends on this process alone: starting it anew would bring back no bus and no store. So a connection that is
-away is tried again for long, and only one that does not come back, or that nobody tries to bring back, is no life.
+Alive depends on this process alone: starting it anew would bring back no bus and no store. A connection that nobody
+tries to bring back is no life, nor is one that a bus which is there refuses for minutes: it may let a new process in.
 Ready means that bus and stores answer and that nothing is stuck.
 """
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0
-_AWAY_TOO_LONG = 300.0
+_REFUSED_TOO_LONG = 300.0
 _LOOK_EVERY = 5.0
 _STORE_PATIENCE = 5.0
 
@@ -134,7 +134,9 @@ def deaf(client: PatchedNatsClient) -> list[str]:
     if client.is_deaf:
         return ["bus: the connection reads no more"]
     away = time.monotonic() - client.away_since if client.away_since is not None else 0.0
-    return [f"bus: not connected for {away:.0f} s"] if away > _AWAY_TOO_LONG else []
+    if away > _REFUSED_TOO_LONG and client.is_refused:
+        return [f"bus: it lets this process in no more since {away:.0f} s"]
+    return []
 
 
 def dead_stages(workers: Sequence[Worker[Any]]) -> list[str]:

@@ -16,6 +16,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared import health
+from services.shared.bus import nats_patches
 from services.shared.bus.connection import connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.client import MemoryClient, memory_client
@@ -146,13 +147,17 @@ async def test_a_server_that_refuses_is_asked_less_often_each_time(client: Patch
 async def test_a_connection_that_does_not_come_back_is_no_life_and_neither_is_one_that_was_closed(
     client: PatchedNatsClient, meddler: Meddler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_AWAY_TOO_LONG", 0.5)
+    monkeypatch.setattr(health, "_REFUSED_TOO_LONG", 0.5)
     meddler.greeting = complaint("User Authentication Expired")
     meddler.abort()
     (told,) = await eventually(lambda: asyncio.sleep(0, deaf(client)), bool)
-    assert "not connected for" in told
+    assert "lets this process in no more" in told
+    monkeypatch.setattr(nats_patches, "_FORGOTTEN_AFTER", 0.0)
+    assert deaf(client) == [], "a bus that is not there is no reason to start anew"
+    monkeypatch.undo()
     meddler.greeting = None
-    await eventually(lambda: asyncio.sleep(0, deaf(client)), lambda told: not told)
+    await eventually(lambda: asyncio.sleep(0, client.is_connected), bool)
+    assert deaf(client) == []
     await client._close(client.CLOSED)
     assert deaf(client) == ["bus: the connection is closed for good"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from contextlib import suppress
@@ -45,6 +46,7 @@ _GOES_ON = re.compile(r"(?:permissions violation|maximum subscriptions|invalid (
 """Complaints after which a nats-server reads on; after any other it closes the connection."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two connections that the server refuses
+_FORGOTTEN_AFTER = 30.0
 
 
 class PatchedNatsClient(Client):
@@ -60,6 +62,7 @@ class PatchedNatsClient(Client):
         self.away_since: float | None = None
         """Since when there is no connection, by the monotonic clock."""
         self._refused = 0  # connections one after the other on which the server answered no ping
+        self._refused_at = -math.inf  # when it did so last
         self._asked: WeakKeyDictionary[asyncio.Future[Msg], str] = WeakKeyDictionary()
 
     async def publish(
@@ -120,10 +123,18 @@ class PatchedNatsClient(Client):
                 await super()._attempt_reconnect()
                 break
             except Exception as error:  # the client foresees errors of the connection alone
-                self._refused += 1
+                self._note_refusal()
                 await self._error_cb(error)
         if self.is_connected:
             self.away_since = None
+
+    def _note_refusal(self) -> None:
+        self._refused, self._refused_at = self._refused + 1, time.monotonic()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is a server, as far as is known, which does not let us in: its absence is something else."""
+        return not self.is_connected and time.monotonic() - self._refused_at < _FORGOTTEN_AFTER
 
     async def _select_next_server(self) -> None:
         """Leave a server that refuses us alone for longer each time."""
@@ -136,7 +147,7 @@ class PatchedNatsClient(Client):
         try:
             await super()._process_connect_init()
         except Exception as error:
-            self._refused += 1
+            self._note_refusal()
             if self._transport is not None:
                 with suppress(Exception):
                     self._transport.close()  # type: ignore[no-untyped-call]
