@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -121,6 +122,33 @@ async def test_a_connection_through_which_nothing_passes_is_given_up(
     await hears(client, heard)
     meddler.lose()
     await hears(client, heard)
+
+
+async def fill(client: PatchedNatsClient) -> None:
+    """Write until nobody takes more."""
+    with suppress(TimeoutError):
+        for _ in range(500):
+            async with asyncio.timeout(0.5):
+                await client.publish("elsewhere", b"x" * 60_000)
+
+
+async def test_a_connection_that_nobody_reads_is_given_up_with_all_that_waits_there(
+    client: PatchedNatsClient, meddler: Meddler
+) -> None:
+    client.options["ping_interval"] = 0.1
+    heard = await listening(client)
+    meddler.abort()
+    await hears(client, heard)
+    meddler.stall()
+    await fill(client)
+    await hears(client, heard)
+
+
+async def test_a_connection_that_nobody_reads_can_be_closed(client: PatchedNatsClient, meddler: Meddler) -> None:
+    meddler.stall()
+    await fill(client)
+    await asyncio.wait_for(client.close(), 10)
+    assert client.is_closed
 
 
 @pytest.mark.parametrize("greeting", REFUSALS, ids=lambda one: repr(one[:60]))

@@ -72,6 +72,7 @@ class Meddler:
         self._target = port
         self._clients: set[asyncio.StreamWriter] = set()
         self._deaf: set[asyncio.StreamWriter] = set()
+        self._stalled: set[asyncio.StreamWriter] = set()
 
     @property
     def url(self) -> str:
@@ -88,12 +89,17 @@ class Meddler:
 
     def abort(self) -> None:
         """Cut everybody off without a word."""
+        self._stalled.clear()
         for client in list(self._clients):
             client.transport.abort()
 
     def lose(self) -> None:
         """From now on nothing passes through the connections that stand, and neither side is told."""
         self._deaf |= self._clients
+
+    def stall(self) -> None:
+        """From now on nothing is read from the connections that stand: what is written there fills the buffers."""
+        self._stalled |= self._clients
 
     async def connected(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         with suppress(OSError, ExceptionGroup):
@@ -119,6 +125,8 @@ class Meddler:
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
+                while client in self._stalled and not client.is_closing():
+                    await asyncio.sleep(0.02)
                 if client not in self._deaf:
                     writer.write(data)
                     await writer.drain()

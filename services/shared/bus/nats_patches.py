@@ -47,6 +47,7 @@ _GOES_ON = re.compile(r"(?:permissions violation|maximum subscriptions|invalid (
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two connections that the server refuses
 _FORGOTTEN_AFTER = 30.0
+_CLOSE_PATIENCE = 2.0
 
 
 class PatchedNatsClient(Client):
@@ -118,6 +119,7 @@ class PatchedNatsClient(Client):
     async def _attempt_reconnect(self) -> None:
         """Try until a connection stands, whatever goes wrong."""
         self.away_since = self.away_since or time.monotonic()
+        self._drop_unsent()
         while True:
             try:
                 await super()._attempt_reconnect()
@@ -127,6 +129,20 @@ class PatchedNatsClient(Client):
                 await self._error_cb(error)
         if self.is_connected:
             self.away_since = None
+
+    async def close(self) -> None:
+        """Close for good; what nobody at the other end reads within a moment is not waited for."""
+        patience = asyncio.get_running_loop().call_later(_CLOSE_PATIENCE, self._drop_unsent)
+        try:
+            await super().close()
+        finally:
+            patience.cancel()
+
+    def _drop_unsent(self) -> None:
+        """Have nothing wait until a connection has taken all that was written: one that is lost may never do so."""
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
 
     def _note_refusal(self) -> None:
         self._refused, self._refused_at = self._refused + 1, time.monotonic()
