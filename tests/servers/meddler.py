@@ -73,6 +73,7 @@ class Meddler:
         self._clients: set[asyncio.StreamWriter] = set()
         self._deaf: set[asyncio.StreamWriter] = set()
         self._stalled: set[asyncio.StreamWriter] = set()
+        self._cut = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -89,7 +90,7 @@ class Meddler:
 
     def abort(self) -> None:
         """Cut everybody off without a word."""
-        self._stalled.clear()
+        self._cut.set()
         for client in list(self._clients):
             client.transport.abort()
 
@@ -99,6 +100,7 @@ class Meddler:
 
     def stall(self) -> None:
         """From now on nothing is read from the connections that stand: what is written there fills the buffers."""
+        self._cut.clear()
         self._stalled |= self._clients
 
     async def connected(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
@@ -125,8 +127,8 @@ class Meddler:
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65_536):
-                while client in self._stalled and not client.is_closing():
-                    await asyncio.sleep(0.02)
+                if client in self._stalled:
+                    await self._cut.wait()
                 if client not in self._deaf:
                     writer.write(data)
                     await writer.drain()
