@@ -8,7 +8,7 @@ from pydantic import Field
 
 from contracts.envelope import IrreversibleRequest, Message, Moment, Reply, Request
 from contracts.v1.entries import Entry, Status
-from contracts.v1.turns import EntryType, PersonaId
+from contracts.v1.turns import EntryType, Mark, PersonaId
 
 
 class CreateRequest(Request):
@@ -16,9 +16,9 @@ class CreateRequest(Request):
 
     text: str = Field(min_length=1)
     type: EntryType | None = None
-    tags: tuple[str, ...] = Field(default=(), max_length=64)
+    tags: tuple[Mark, ...] = Field(default=(), max_length=64)
     space: str = Field(default="default", min_length=1, max_length=256)
-    source_ids: tuple[str, ...] = Field(default=(), max_length=64)
+    source_ids: tuple[Mark, ...] = Field(default=(), max_length=64)
     persona_id: PersonaId = Field(default=None, max_length=256)
     speaker: str | None = Field(default=None, max_length=256)
     manually_saved: bool = True

@@ -23,6 +23,9 @@ PersonaId = Annotated[str | None, AfterValidator(lambda name: name or None)]
 MOST_TEXT_BYTES = 64 * 1024
 """How long the text of a turn may be, in UTF-8, where the server is not set otherwise."""
 
+Mark = Annotated[str, Field(max_length=4096)]
+"""One tag, or one id of where something is from."""
+
 NO_PERSONA = "no persona can be called '*', which asks for those of all: choose another persona_id"
 
 WORDLESS = "[forgotten]"
@@ -47,8 +50,8 @@ class Turn(Message):
     created_at: Moment | None = None
     manually_saved: bool = False
     type: EntryType | None = None
-    tags: tuple[str, ...] = Field(default=(), max_length=64)
-    source_ids: tuple[str, ...] = Field(default=(), max_length=64)
+    tags: tuple[Mark, ...] = Field(default=(), max_length=64)
+    source_ids: tuple[Mark, ...] = Field(default=(), max_length=64)
     persona_id: PersonaId = Field(default=None, max_length=256)
     speaker: str | None = Field(default=None, max_length=256)
     correlation_id: str | None = Field(default=None, max_length=256)
@@ -68,9 +71,11 @@ class DatedTurn(Turn):
 class LoggedTurn(DatedTurn):
     """A turn as the conversation log keeps it: identified, dated, and placed in a session.
 
-    Once `redacted`, nothing of what was said is left in it.
+    Once `redacted`, nothing of what was said is left in it. Older versions took tags and sources of any length.
     """
 
+    tags: tuple[str, ...] = Field(default=(), max_length=64)
+    source_ids: tuple[str, ...] = Field(default=(), max_length=64)
     session_id: str
     redacted: bool = False
 

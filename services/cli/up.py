@@ -148,7 +148,7 @@ async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) 
             _announce(instance, settings, only, as_json=as_json)
             if not as_json and (not only or "gateway" in only):
                 await _tell_of_limited_keys(instance)
-            await asyncio.Event().wait()
+            await instance.host.until_deaf()
 
 
 async def _tell_of_limited_keys(instance: Running) -> None:

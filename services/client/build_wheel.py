@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "memorybus_client"
 CONTRACTS = HERE.parent.parent / "contracts"
-TAKEN = ("__init__.py", "envelope.py", "flow.py", "paths.py", "subjects.py", "v1/*.py")
+TAKEN = ("__init__.py", "envelope.py", "flow.py", "paths.py", "sizes.py", "subjects.py", "v1/*.py")
 """What a client needs of the contract; ports and values are for services."""
 
 _IMPORT = re.compile(r"^(\s*(?:from|import) )contracts\b", re.MULTILINE)

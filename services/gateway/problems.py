@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Match
 
 from contracts.envelope import ErrorCode
 from contracts.errors import Unavailable
-from services.shared.errors import RequestFailed, outward
+from services.shared.errors import RequestFailed, TooLarge, outward
 
 if TYPE_CHECKING:  # half a second to import, of which MCP over standard input needs nothing
     from fastapi import FastAPI
@@ -117,6 +117,10 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(RequestFailed)
     async def failed(_: Request, error: RequestFailed) -> Response:
         return response(error.info.code, told_by(error))
+
+    @app.exception_handler(TooLarge)
+    async def too_large(_: Request, error: TooLarge) -> Response:
+        return response("too_large", told_by(error))
 
     @app.exception_handler(Unavailable)
     async def unavailable(_: Request, error: Unavailable) -> Response:

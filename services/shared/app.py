@@ -27,7 +27,7 @@ from services.shared.client import Answering, MemoryClient
 from services.shared.embedders import open_embedder
 from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
-from services.shared.health import StoreProbe, health_routes
+from services.shared.health import StoreProbe, deaf, health_routes
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings, UnusableAccess
 from services.shared.site import Route, Site
@@ -51,6 +51,7 @@ START_PATIENCE = 5.0
 """Seconds that a start waits for bus and stores while somebody watches it."""
 
 _TRY_AGAIN = 1.0
+_LOOK_EVERY = 2.0
 _ALL = "bus and stores"
 
 
@@ -158,6 +159,17 @@ class Host:
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
         self.site.add(route for service in self.services for route in service.routes)
         self.waits_for = None
+
+    async def until_deaf(self) -> None:
+        """Wait, without end unless the connection to the bus is one that only a new process brings back.
+
+        Raises:
+            Unavailable: it is.
+        """
+        while True:
+            if self.client.is_deaf:
+                raise Unavailable(f"{deaf(self.client)[0]}: this process ends, start it again")
+            await asyncio.sleep(_LOOK_EVERY)
 
     async def stop(self) -> None:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""

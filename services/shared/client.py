@@ -88,6 +88,10 @@ class MemoryClient:
         """Publish one turn; returns when the bus has promised not to lose it.
 
         An incognito one goes where no stream keeps it: it is gone once those have heard it who listen now.
+
+        Raises:
+            TooLarge: the bus takes no message of this size.
+            Unavailable: the bus did not take it.
         """
         await (self.bus.publish_unkept(turn) if incognito else self.bus.publish_turn(turn))
 
@@ -190,7 +194,7 @@ class MemoryClient:
         """Send one request with a deadline; the reply as it came. The audit tells by which credential it was let in.
 
         Raises:
-            RequestFailed: memorybus answered with an error.
+            RequestFailed: memorybus answered with an error, or the request is too large for the bus.
             Unavailable: nobody answered, or the bus does not let this user ask.
         """
         if (answered_here := self._here(answer)) is not None:

@@ -64,5 +64,12 @@ class RequestFailed(Exception):
         self.info = info
 
 
+class TooLarge(RequestFailed):
+    """A message that no bus takes which takes no larger ones: it is not sent, and never can be as it is."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(ErrorInfo(code="invalid_request", message=why))
+
+
 class MissingExtra(Exception):
     """What the settings choose needs libraries that are not installed; the text says how to get them."""

@@ -1,7 +1,8 @@
 """Health of a process over HTTP.
 
-Alive depends on this process alone: starting it anew would bring back no bus and no store. Ready means that bus and
-stores answer and that nothing is stuck.
+Alive depends on this process alone: starting it anew would bring back no bus and no store. A connection that nobody
+tries to bring back is no life, nor is one that a bus which is there refuses for minutes: it may let a new process in.
+Ready means that bus and stores answer and that nothing is stuck.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0
+_REFUSED_TOO_LONG = 300.0
 _LOOK_EVERY = 5.0
 _STORE_PATIENCE = 5.0
 
@@ -126,8 +128,15 @@ async def bus_problems(client: PatchedNatsClient) -> list[str]:
 
 
 def deaf(client: PatchedNatsClient) -> list[str]:
-    """A connection that says it stands and reads no more."""
-    return ["bus: the connection reads no more"] if client.is_deaf else []
+    """A connection that only a new process brings back, as far as one can tell."""
+    if client.is_closed:
+        return ["bus: the connection is closed for good"]
+    if client.is_deaf:
+        return ["bus: the connection reads no more"]
+    away = time.monotonic() - client.away_since if client.away_since is not None else 0.0
+    if away > _REFUSED_TOO_LONG and client.is_refused:
+        return [f"bus: it lets this process in no more since {away:.0f} s"]
+    return []
 
 
 def dead_stages(workers: Sequence[Worker[Any]]) -> list[str]:

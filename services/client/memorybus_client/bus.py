@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from nats.aio.client import Client
-from nats.errors import ConnectionClosedError, MaxPayloadError, NoRespondersError
+from nats.errors import ConnectionClosedError, NoRespondersError
 from nats.errors import Error as NatsError
 from nats.js.errors import APIError, NoStreamResponseError
 from pydantic import BaseModel
@@ -21,6 +21,7 @@ from contracts import flow, subjects
 from contracts.envelope import ErrorReply
 from contracts.flow import Answer, R
 from contracts.paths import TruncateReply
+from contracts.sizes import why_too_large
 from contracts.v1.commands import ListRequest
 from contracts.v1.edits import BulkFailure, BulkRequest
 from contracts.v1.entries import Entry, Status
@@ -36,6 +37,8 @@ _FAILED = (NatsError, TimeoutError, OSError)
 _CONNECTING = 0.8
 """Part of the time of a call within which it connects, so that there is time to say why it does not."""
 
+_CLOSING = 0.5  # seconds
+
 _OPTIONS = {
     "name": "memorybus-client",
     "allow_reconnect": False,
@@ -47,6 +50,33 @@ _OPTIONS = {
 """A connection that breaks is not restored: the next request makes a new one."""
 
 
+class _Client(Client):
+    """A client that sends nothing which the server takes for too large: it would answer by closing the connection.
+
+    Once that is closed, for whatever reason, nobody waits on for an answer that cannot come any more.
+    """
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        if why := why_too_large(subject, payload, headers, self.max_payload):
+            if (waiting := self._resp_map.get(reply.rpartition(".")[2])) is not None:
+                waiting.cancel()
+            raise RequestFailed("too_large", why)
+        await super().publish(subject, payload, reply=reply, headers=headers)
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        for waiting in list(self._resp_map.values()):
+            if not waiting.done():
+                waiting.set_exception(ConnectionClosedError())
+        await super()._close(status, do_cbs)
+
+    async def _read_loop(self) -> None:
+        await super()._read_loop()
+        if self.is_connected:  # it cannot read what came
+            await self._close(Client.CLOSED)
+
+
 class BusTransport:
     """Requests and publishes on a bus; `url` is one server, or several separated by commas."""
 
@@ -56,7 +86,7 @@ class BusTransport:
         named = unquote(login.username) if login.username and login.password is not None else None
         self._options = {**_OPTIONS, "inbox_prefix": subjects.inbox(named), "error_cb": self._note, **options}
         self._where = without_login(url)
-        self._client: Client | None = None
+        self._client: _Client | None = None
         self._connecting = asyncio.Lock()
         self._complaint = ""
 
@@ -70,8 +100,6 @@ class BusTransport:
             reply = await client.request(subject, raw, timeout=patience + 0.5, headers=headers)
         except NoRespondersError:
             raise Unavailable(f"nobody answers on the bus at {self._where}: {_START}", undone=True) from None
-        except MaxPayloadError:
-            raise RequestFailed("too_large", "the request does not fit into a message of the bus") from None
         except _FAILED as error:
             raise self._unanswered(subject, patience, error) from None
         if json.loads(reply.data).get("ok") is not True:
@@ -91,8 +119,6 @@ class BusTransport:
             elif await self._is_duplicate(client, turn, raw, message_id(turn), patience):
                 # Anybody may have published under this id; a true repetition changes nothing.
                 await self._is_duplicate(client, turn, raw, None, patience)
-        except MaxPayloadError:
-            raise RequestFailed("too_large", "the text does not fit into a message of the bus: split it") from None
         except NoStreamResponseError:
             raise Unavailable(f"the bus at {self._where} has no memorybus on it: {_START}", undone=True) from None
         except APIError as error:
@@ -147,27 +173,33 @@ class BusTransport:
 
     async def close(self) -> None:
         """End the connection."""
+        async with self._connecting:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """End the connection, one to a server that is not there any more as well, which has no end."""
         if self._client is not None:
             with suppress(*_FAILED):
-                await self._client.close()
+                await asyncio.wait_for(self._client.close(), _CLOSING)
 
-    async def _connected(self, patience: float) -> Client:
+    async def _connected(self, patience: float) -> _Client:
         async with self._connecting:
             if self._client is None or self._client.is_closed:
+                await self._let_go()
                 self._client = await self._connect(patience)
             return self._client
 
-    async def _connect(self, patience: float) -> Client:
+    async def _connect(self, patience: float) -> _Client:
         failed: Exception = TimeoutError()
         for server in self._servers:
-            client = Client()
+            client = _Client()
             try:
                 await asyncio.wait_for(client.connect(server, **self._options), patience * _CONNECTING)
                 return client
             except Exception as error:  # also what the client raises for an address that is none
                 failed = error
                 with suppress(Exception):
-                    await asyncio.wait_for(client.close(), 0.5)
+                    await asyncio.wait_for(client.close(), _CLOSING)
         if "authorization" in str(failed).lower():
             why = f"wrong user or password, or none, for the bus at {self._where}: `memorybus address` prints both"
             raise RequestFailed("unauthenticated", why)

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Any
 
 from nats.aio.msg import Msg
-from nats.errors import BadHeaderError, MaxPayloadError
+from nats.errors import BadHeaderError
 from nats.js.api import RawStreamMsg
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -27,14 +27,13 @@ from contracts import subjects
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryEvent
 from services.shared.bus.connection import asking_for
-from services.shared.bus.streams import Bus
-from services.shared.errors import Poison, describe_error
+from services.shared.bus.streams import HEADERS, Bus
+from services.shared.errors import Poison, TooLarge, describe_error
 from services.shared.redaction import redact_text
 
 LARGEST_BODY = 128 * 1024
 """Bytes of a message that a letter keeps at most: twice the longest text that is taken by default."""
 
-_ENVELOPE = 1024  # bytes around a letter: its message id, and the words of the protocol
 _LONGEST_REASON = 2000
 _DEEPEST = 16
 """Levels of JSON that are searched for users; what is deeper is found by its bytes."""
@@ -71,7 +70,7 @@ def attempts_of(msg: Msg) -> int:
 
 def is_permanent(error: Exception) -> bool:
     """Whether trying again is pointless."""
-    return isinstance(error, Poison | ValidationError)
+    return isinstance(error, Poison | ValidationError | TooLarge)
 
 
 def reason_of(error: Exception) -> str:
@@ -101,7 +100,7 @@ def dead_letter(msg: Msg, stage: str, error: Exception, *, part: BaseModel | Non
         headers=kept,
         died_at=datetime.now(UTC),
     )
-    left = room - len(letter.model_dump_json().encode()) - _ENVELOPE
+    left = room - len(letter.model_dump_json().encode()) - HEADERS
     body = whole[: min(LARGEST_BODY, max(0, left) // 4 * 3)]  # base64 takes four bytes for three
     cut = len(body) < len(whole) or kept != headers
     return letter.model_copy(update={"body": base64.b64encode(body).decode(), "cut": cut})
@@ -321,7 +320,7 @@ class DeadLetterQueue:
         with asking_for(subject):
             try:
                 await self.bus.js.publish(subject, body, stream=stream, headers=headers)
-            except (BadHeaderError, MaxPayloadError) as error:
+            except (BadHeaderError, TooLarge) as error:
                 raise NotRetryable(f"the bus does not take it as it is: {error}") from error
 
 

@@ -62,6 +62,17 @@ def shares(event: E) -> Iterator[E]:
         yield event if len(parts) == 1 else _share(event, part)
 
 
+def written(event: E, most_bytes: int) -> Iterator[tuple[E, bytes]]:
+    """The event with its JSON, in halves where that is longer; an event of one entry is whole whatever its length."""
+    body, refs = event.model_dump_json().encode(), list(event.entries)
+    if len(body) <= most_bytes or len(refs) < 2:
+        yield event, body
+        return
+    middle = len(refs) // 2
+    for half in (refs[:middle], refs[middle:]):
+        yield from written(_share(event, half), most_bytes)
+
+
 def _parts(refs: list[EntryRef], most: int) -> Iterator[list[EntryRef]]:
     return (refs[start : start + most] for start in range(0, len(refs), most))
 

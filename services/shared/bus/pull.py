@@ -62,6 +62,7 @@ class PullConsumer:
         self._arrived = asyncio.Event()
         self._asked = 0  # messages that the open pull request may still bring
         self._heard_at = time.monotonic()
+        self._connection = 0  # the number of the connection on which it was asked last
         self._subscription: Subscription | None = None
         self._inbox = ""
         self.in_hand: list[Msg] = []
@@ -119,7 +120,7 @@ class PullConsumer:
             async with asyncio.timeout(_HEARTBEAT):
                 await self._arrived.wait()
         except TimeoutError:
-            if time.monotonic() - self._heard_at > _SILENCE:
+            if self._connection != self._client.stats["reconnects"] or time.monotonic() - self._heard_at > _SILENCE:
                 self._asked = 0  # the request was lost with the connection or the server
         if self._asked == 0 and not self._waiting:
             await self._ask()
@@ -135,6 +136,7 @@ class PullConsumer:
             await asyncio.sleep(_HEARTBEAT)
             return
         self._asked = self._ask_for
+        self._connection = self._client.stats["reconnects"]
         self._heard_at = time.monotonic()
 
     def _request(self) -> dict[str, int | str]:

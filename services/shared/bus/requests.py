@@ -33,8 +33,9 @@ from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
 from services.shared import telemetry, tracing
+from services.shared.bus.streams import HEADERS
 from services.shared.descriptors import named_when_exhausted
-from services.shared.errors import Rejected, RequestFailed, describe_error
+from services.shared.errors import Rejected, RequestFailed, TooLarge, describe_error
 from services.shared.redaction import redact_text
 from services.shared.tasks import end
 
@@ -49,8 +50,6 @@ _MOST_WAITING = 1000
 _GIVES_WAY = 0.05
 """Seconds that a batch waits at most for requests that go first."""
 
-_HEADERS = 1024
-"""Bytes of a message that a reply leaves to headers and to what servers put before its subject."""
 _REPLY_SUBJECTS = re.compile(
     r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
     rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
@@ -270,12 +269,19 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             span.set_attribute("error.type", failed.code)
             told = ErrorReply(error=failed, correlation_id=getattr(body, "correlation_id", None))
             raw = told.model_dump_json().encode()
+            if len(raw) > self._room:
+                raw = ErrorReply(error=failed).model_dump_json().encode()
         finally:
             self._waiting -= 1
         took, outcome = time.perf_counter() - started, failed.code if failed else "ok"
         telemetry.REQUEST_SECONDS.labels(self.handler.answer.name, outcome).observe(took)
         self._broker.heard(Answered(self.handler.answer, body, reply, outcome, asked_at, took, credential))
         return raw, failed
+
+    @property
+    def _room(self) -> int:
+        """Bytes that the body of a reply may have."""
+        return self._broker.client.max_payload - HEADERS
 
     async def _within(self, seconds: float, handle: Callable[[], Awaitable[R]], body: Q) -> tuple[R, bytes]:
         """The handler's reply in time. One whose time is over is ended, which may take a while.
@@ -292,7 +298,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
 
     async def _in_turn(self, handle: Callable[[], Awaitable[R]], body: Q, by: float) -> tuple[R, bytes]:
         _answer_by.set(by)
-        room = self._broker.client.max_payload - _HEADERS
+        room = self._room
         first = self._broker.going_first() if self.handler.goes_first else nullcontext()
         async with self._turns:
             with named_when_exhausted(), first:
@@ -312,7 +318,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         cmd.correlation_id, cmd.headers = None, {"content-type": "application/json"}
         try:
             await call_next(cmd)
-        except NatsError as error:
+        except (NatsError, TooLarge) as error:
             log.warning("reply_not_sent", extra={"request": self.handler.answer.name, "cause": repr(error)})
 
 
@@ -324,7 +330,7 @@ def may_answer_to(reply: str) -> bool:
 def error_info(error: Exception) -> ErrorInfo:
     """How an exception is told to whoever asked; what is unexpected is logged, not told."""
     match error:
-        case Rejected():
+        case Rejected() | TooLarge():
             return error.info
         case ValidationError():
             return ErrorInfo(code="invalid_request", message=describe_error(error)[:_LONGEST_DETAIL])

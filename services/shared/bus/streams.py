@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from nats.aio.client import Client
-from nats.errors import MaxPayloadError
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo, RawStreamMsg, StreamState
 from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
@@ -26,21 +25,23 @@ from contracts.v1.turns import Turn, message_id
 from services.shared import tracing
 from services.shared.backoff import wait_backoff
 from services.shared.bus.connection import UNANSWERED, asking_for
-from services.shared.bus.fairness import shares
+from services.shared.bus.fairness import shares, written
 from services.shared.bus.nats_patches import NotAllowed
 
 Json = dict[str, Any]
 
 PUBLISH_TIMEOUT = 5.0
+HEADERS = 1024
+"""Bytes of a message that are left to its headers."""
+
 _OFFER_TIMEOUT = 1.0
 _PURGED_WITHIN = 0.1  # seconds
 _NO_SUCH_STREAM = 10059
 
 
 def _has_unknown_outcome(error: BaseException) -> bool:
-    """Whether the message may or may not be there; one that is too large for the bus, or refused, never is."""
-    is_refusal = isinstance(error, MaxPayloadError | NotAllowed)
-    return isinstance(error, UNANSWERED) and not is_refusal
+    """Whether the message may or may not be there; one that is refused never is."""
+    return isinstance(error, UNANSWERED) and not isinstance(error, NotAllowed)
 
 
 class Bus:
@@ -57,6 +58,7 @@ class Bus:
 
         Raises:
             Unavailable: the bus did not acknowledge for 30 s, or refused: the stream is full, or not for this user.
+            TooLarge: the bus takes no message of this size.
         """
         try:
             return await self._publish(subject, body, message_id, stream)
@@ -91,10 +93,9 @@ class Bus:
         """Publish events that carry at least one entry, those of users with many entries apart from all others."""
         from services.shared.telemetry import MESSAGES  # who only asks need not wait for the metrics' library
 
-        for whole in events:
-            for event in shares(whole):
-                body = event.model_dump_json().encode()
-                stream = subjects.EVENTS_STREAM.name
+        stream, room = subjects.EVENTS_STREAM.name, self.client.max_payload - HEADERS
+        for share in (share for whole in events for share in shares(whole)):
+            for event, body in written(share, room):
                 await self.publish(event.subject, body, message_id=str(event.event_id), stream=stream)
                 MESSAGES.labels(event.subject.rpartition(".")[2], "published").inc()
 
