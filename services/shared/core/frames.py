@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Literal, get_args
 
 from contracts.v1.entries import Entry
@@ -23,11 +24,11 @@ from services.shared.core.traits import ByText
 _Held = Literal["fiction", "supposition", "text"]
 
 _LONGEST = 10_000
-"""Characters of a message that are looked at; what follows is in the frame that holds by then."""
+"""Characters of a message that are looked at, as of its first sentences; the rest is in the frame of the last."""
 
-_LONGEST_SENTENCE, _LONGEST_HEAD = 300, 60
+_LONGEST_SENTENCE, _LONGEST_HEAD, _MOST_SENTENCES = 300, 60, 200
 _STRAIGHT = str.maketrans("’‘“”„«»", '\'\'"""""')
-_END = re.compile(rf"{SENTENCE_END}|\n|(?<=[.!?…][\"'”’)*])\s+")
+_END = re.compile(rf"(?=\s)(?:{SENTENCE_END}|\n|(?<=[.!?…][\"'”’)*])\s+)")
 _MARKS = " \t\r>*_#([\"'-"
 _QUOTED = re.compile(r"\"[^\"]+\"|(?<!\w)'\w[^']*'(?!\w)")
 
@@ -36,12 +37,17 @@ def _sections(*names: str) -> re.Pattern[str]:
     return re.compile("|".join(wordlists.pattern("frames", name) for name in names))
 
 
-_LEAD = _sections("lead")
-_OPENS: dict[_Held, re.Pattern[str]] = {
-    "fiction": _sections("scene", "cast pair", "foreign scene"),
-    "supposition": _sections("supposition", "foreign supposition"),
-    "text": _sections("text wanted", "story", "sample", "foreign text"),
-}
+_LEAD, _ASKS, _ASKS_YOU = map(_sections, ("lead", "asks", "asks you"))
+_OPENS: tuple[tuple[_Held, re.Pattern[str] | None, re.Pattern[str]], ...] = (
+    ("fiction", None, _sections("scene", "foreign scene")),
+    ("fiction", _ASKS, _sections("scene wished for")),
+    ("fiction", _ASKS_YOU, _sections("scene asked for", "cast pair asked for")),
+    ("supposition", None, _sections("supposition", "foreign supposition")),
+    ("text", None, _sections("story", "sample", "text wanted", "foreign text")),
+    ("text", _ASKS_YOU, _sections("sample asked for", "text wanted asked for")),
+)
+"""What opens a frame, and what may go before it."""
+
 _LEAVES_TOLD, _LEAVES, _LEAVES_TEXT = map(_sections, ("leaves told", "leaves", "leaves a text"))
 _AWAITED, _TOPIC = _sections("words are awaited"), _sections("gives a topic")
 
@@ -122,7 +128,12 @@ def _goes_on(opened: _Held, said: str, rest: str) -> Frame:
 
 def _opened(said: str) -> _Held | None:
     """The frame that a sentence opens, if it does."""
-    return next((held for held, opens in _OPENS.items() if _begins(opens, said)), None)
+    starts = _starts(said)
+    asked = {wish: starts | _ends(wish, said, starts) for wish in (_ASKS, _ASKS_YOU)}
+    for held, wish, opens in _OPENS:
+        if any(opens.match(said, start) for start in (asked[wish] if wish else starts)):
+            return held
+    return None
 
 
 def _leaves(said: str, held: _Held) -> bool:
@@ -137,8 +148,15 @@ def _after_colon(text: str, begin: int, end: int) -> int:
 
 def _begins(pattern: re.Pattern[str], said: str) -> bool:
     """Whether a sentence begins so, or goes on so after its lead."""
-    lead = _LEAD.match(said)
-    return pattern.match(said) is not None or (lead is not None and pattern.match(said, lead.end()) is not None)
+    return any(pattern.match(said, start) for start in _starts(said))
+
+
+def _starts(said: str) -> set[int]:
+    return {0} | _ends(_LEAD, said, {0})
+
+
+def _ends(pattern: re.Pattern[str], said: str, starts: set[int]) -> set[int]:
+    return {found.end() for start in starts if (found := pattern.match(said, start))}
 
 
 def _awaits_words(text: str) -> bool:
@@ -154,7 +172,7 @@ def _plain(sentence: str) -> str:
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Where the sentences begin and end, with the space after each."""
     begin = 0
-    for found in _END.finditer(text):
+    for found in islice(_END.finditer(text), _MOST_SENTENCES):
         if found.end() > begin:
             yield begin, found.end()
         begin = found.end()
