@@ -90,11 +90,10 @@ async def test_a_session_mark_tells_the_frame_that_the_turn_left_its_conversatio
     opening = a_turn(user, text="Let's roleplay.", frame_after="fiction")
     leaving = a_turn(user, text="Stop.", frame="fiction", created_at=NOON + minutes(1))
     talk = Conversation(user, "default", "c1")
-    for turn, frame in ((opening, "fiction"), (leaving, None)):
+    for turn in (opening, leaving):
         await text_store.append([turn], [])
-        assert await text_store.last_turns([(talk, turn.created_at)]) == [
-            LastTurn(turn.session_id, turn.created_at, frame)
-        ]
+        expected = LastTurn(turn.session_id, turn.created_at, turn.frame_after)
+        assert await text_store.last_turns([(talk, turn.created_at)]) == [expected]
     assert await text_store.last_turns([(talk, NOON)]) == [LastTurn(opening.session_id, NOON, "fiction")]
 
 
