@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
-from contracts.v1.turns import EVERY_PERSONA, EntryType, LoggedTurn, Proposal
+from contracts.v1.turns import EVERY_PERSONA, EntryType, Frame, LoggedTurn, Proposal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,10 +158,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class LastTurn:
-    """The session of the latest turn at or before a moment, and when that turn was said."""
+    """The session of the latest turn at or before a moment, when that turn was said, and the frame after it."""
 
     session_id: str
     at: datetime
+    frame: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)

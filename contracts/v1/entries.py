@@ -12,7 +12,7 @@ from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
 from contracts.v1.facts import FactSource
 from contracts.v1.facts import Subject as Subject
-from contracts.v1.turns import EntryType, Role
+from contracts.v1.turns import EntryType, Frame, Role
 
 Status = Literal["active", "superseded", "archived", "forgotten"]
 EmbeddingState = Literal["pending", "ready", "error"]
@@ -79,6 +79,8 @@ class Entry(Message):
     for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn that said it
     gave a time ahead of the bus, so the time at which the turn arrived stands for it.
 
+    `frame` is the one in which its turn begins: what is said in a role play states nothing.
+
     `importance` is 1 while it is pinned, and `unpinned_importance` what it will be again. `edited_at` and `edited_by`
     tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.
     `edited_version` is the one that the user's last change made: later ones only tell what became of it by itself.
@@ -110,6 +112,7 @@ class Entry(Message):
     role: Role = "user"
     speaker: str | None = None
     persona_id: str | None = None
+    frame: Frame | None = None
 
     text: str
     summary: str | None = None

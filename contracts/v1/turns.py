@@ -14,6 +14,10 @@ from contracts.v1.facts import ProposedFact
 Role = Literal["user", "assistant", "system", "tool"]
 EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
 
+Frame = Literal["fiction", "awaited", "given"]
+"""The frame in which something is said that is not said in earnest: a fiction, such as a role play or a supposition; a
+text that is written for the user, whose words are awaited, or were given by then."""
+
 EVERY_PERSONA = "*"
 """Asks for the entries of all personas, and of none; no persona can be called so."""
 
@@ -71,12 +75,15 @@ class DatedTurn(Turn):
 class LoggedTurn(DatedTurn):
     """A turn as the conversation log keeps it: identified, dated, and placed in a session.
 
-    Once `redacted`, nothing of what was said is left in it. Older versions took tags and sources of any length.
+    Once `redacted`, nothing of what was said is left in it. `frame` is the one in which it begins, and `frame_after`
+    the one in which it leaves its conversation. Older versions took tags and sources of any length.
     """
 
     tags: tuple[str, ...] = Field(default=(), max_length=64)
     source_ids: tuple[str, ...] = Field(default=(), max_length=64)
     session_id: str
+    frame: Frame | None = None
+    frame_after: Frame | None = None
     redacted: bool = False
 
     @model_validator(mode="after")

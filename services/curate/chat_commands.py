@@ -42,6 +42,7 @@ from services.curate.meant import (
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.frames import is_framed
 from services.shared.core.mentions import mentions
 from services.shared.core.salience import is_small_talk
 from services.shared.core.traits import is_mere_question
@@ -179,7 +180,9 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     page = await chat.store.page(
         Selection(request.user_id, request.space, chat.persona), limit=LOOKED_THROUGH, cursor=None
     )
-    telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
+    telling = [
+        entry for entry in page.entries if not (is_framed(entry) or is_small_talk(entry.text) or is_wish(entry.text))
+    ]
     total = page.total - (len(page.entries) - len(telling))
     stated = [entry for entry in telling if entry.role != "assistant" and not is_mere_question(entry.text)]
     shown = (stated or telling)[:_MOST_RECALLED]

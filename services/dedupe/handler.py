@@ -29,6 +29,7 @@ from contracts.v1.turns import Proposal
 from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
 from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
+from services.shared.core.frames import stated
 from services.shared.core.lineage import key_tag
 from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
@@ -50,7 +51,7 @@ FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
 NOTHING_LEFT = "its words were forgotten before it was decided"
 """Why a proposal is refused whose turn the log keeps without words."""
 
-_OF_TURN = "user_id space conversation_id turn_id role speaker persona_id created_at clock_ahead".split()
+_OF_TURN = "user_id space conversation_id turn_id role speaker persona_id frame created_at clock_ahead".split()
 
 _LONGEST_PAUSE = 1.0
 """Seconds before another round."""
@@ -161,14 +162,15 @@ def candidate_entry(proposal: Proposal) -> Entry:
     turn, text = proposal.turn, proposal.text
     if proposal.fact is not None:
         return _fact_entry(proposal, proposal.fact)
-    kind = turn.type or detect_type(text, turn.role)
-    saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
+    told = stated(text, turn.role, turn.frame)
+    kind = turn.type or detect_type(told, turn.role)
+    saved = turn.manually_saved or (turn.role == "user" and wants_saving(told))
     return Entry(
         **_as_said(proposal),
         session_id=turn.session_id,
         type=kind,
         tags=tuple(dict.fromkeys(turn.tags)),
-        importance=importance(text, type=kind, role=turn.role, manually_saved=saved),
+        importance=importance(told, type=kind, role=turn.role, manually_saved=saved),
         manually_saved=saved,
     )
 
@@ -191,7 +193,7 @@ def _as_said(proposal: Proposal) -> dict[str, Any]:
     turn = proposal.turn
     return {
         **{name: getattr(turn, name) for name in _OF_TURN},
-        **asdict(prints_of(proposal.text, turn.created_at)),
+        **asdict(prints_of(proposal.text, turn.created_at, turn.frame)),
         "id": proposal.id,
         "ordinal": proposal.ordinal,
         "text": proposal.text,

@@ -21,6 +21,7 @@ from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries
 from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
+from services.shared.core.frames import is_framed
 from services.shared.core.lineage import fact_keys, is_drawn_from, restored_from, text_read
 from services.shared.core.salience import is_small_talk
 from services.shared.llm.budget import Budget
@@ -186,4 +187,5 @@ class Extractor:
 def is_readable(entry: Entry) -> bool:
     """Whether facts may be drawn from it: something that a user said, and that holds."""
     said = entry.source == "turn" and entry.role == "user" and entry.ordinal == 0 and entry.turn_id is not None
-    return said and entry.status == "active" and entry.type != "summary" and not is_small_talk(entry.text)
+    says_something = not (is_small_talk(entry.text) or is_framed(entry))
+    return said and says_something and entry.status == "active" and entry.type != "summary"

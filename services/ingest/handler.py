@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 from uuid import uuid5
 
@@ -26,9 +27,11 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
+from services.shared.core.frames import frame_after
 from services.shared.core.text import composed, why_unfit
 from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
+from services.shared.tasks import beside_the_loop
 
 T = TypeVar("T")
 
@@ -100,7 +103,7 @@ async def log_turns(
         return []
     turns = [one.turn for one in arrived]
     latest = await store.last_turns([(_conversation(turn), turn.created_at) for turn in turns])
-    logged = place_in_sessions(turns, latest, gap)
+    logged = await beside_the_loop(partial(place_in_sessions, turns, latest, gap), sum(len(one.text) for one in turns))
     proposals = {turn: propose(turn) for turn in logged}
     new = await store.append(logged, list(proposals.values()))
     late: list[LoggedTurn] = []
@@ -162,16 +165,18 @@ def propose(turn: LoggedTurn) -> Proposal:
 
 
 def place_in_sessions(turns: Sequence[DatedTurn], marks: Sequence[LastTurn | None], gap: timedelta) -> list[LoggedTurn]:
-    """Give every turn its session: that of the turn before it, unless more than `gap` lies between."""
+    """Give every turn its session and frame: those of the turn before it, unless more than `gap` lies between."""
     latest: dict[Conversation, LastTurn] = {}
     placed: dict[int, LoggedTurn] = {}
     for index in sorted(range(len(turns)), key=lambda i: turns[i].created_at):
         turn, where = turns[index], _conversation(turns[index])
         at = turn.created_at
         before = max(filter(None, (marks[index], latest.get(where))), key=lambda mark: mark.at, default=None)
-        session_id = before.session_id if before and at - before.at <= gap else _new_session(turn)
-        latest[where] = LastTurn(session_id, at)
-        placed[index] = LoggedTurn(**{**dict(turn), "session_id": session_id})
+        goes_on = before if before and at - before.at <= gap else LastTurn(_new_session(turn), at)
+        session_id, frame = goes_on.session_id, goes_on.frame
+        after = frame_after(turn.text, turn.role, frame)
+        latest[where] = LastTurn(session_id, at, after)
+        placed[index] = LoggedTurn(**dict(turn), session_id=session_id, frame=frame, frame_after=after)
     return [placed[index] for index in range(len(turns))]
 
 

@@ -84,6 +84,19 @@ async def test_a_session_mark_is_the_latest_turn_at_or_before_the_moment(text_st
     ]
 
 
+async def test_a_session_mark_tells_the_frame_that_the_turn_left_its_conversation_in(
+    text_store: TextStore, user: str
+) -> None:
+    opening = a_turn(user, text="Let's roleplay.", frame_after="fiction")
+    leaving = a_turn(user, text="Stop.", frame="fiction", created_at=NOON + minutes(1))
+    talk = Conversation(user, "default", "c1")
+    for turn in (opening, leaving):
+        await text_store.append([turn], [])
+        expected = LastTurn(turn.session_id, turn.created_at, turn.frame_after)
+        assert await text_store.last_turns([(talk, turn.created_at)]) == [expected]
+    assert await text_store.last_turns([(talk, NOON)]) == [LastTurn(opening.session_id, NOON, "fiction")]
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     [{"conversation_id": "c2"}, {"space": "work"}, {"user_id": "somebody else"}],

@@ -18,6 +18,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.fact_values import CAPITAL
 from services.shared.core.facts import ME, Fact, FactsOf, slug_of
+from services.shared.core.frames import as_stated
 from services.shared.core.names import Likeness, Name, likeness, plain_name, relation_of
 
 Verdict: TypeAlias = Literal["same", "likely", "apart"]
@@ -156,14 +157,14 @@ def _known(said: Sequence[Entry], read: FactsOf) -> dict[str, _Known]:
                 known[slug].labels[name] += 1
                 known[slug].entries.add(entry.id)
                 if len(named) == 1:
-                    known[slug].genders |= _spoken_of_as(entry.text)
+                    known[slug].genders |= _spoken_of_as(as_stated(entry))
         for fact in facts:
             _note(fact, known)
     return known
 
 
 def _named(entry: Entry, facts: Sequence[Fact]) -> Iterator[str]:
-    text = entry.text[:_LONGEST]
+    text = as_stated(entry)[:_LONGEST]
     yield from (one.text for one in entry.entities if one.label == "PERSON" and one.text in text)
     for fact in facts:
         if fact.entity_refs[0].startswith("person:") and fact.entity_refs[0] != f"person:{ME}":
@@ -233,7 +234,7 @@ def _told(said: Sequence[Entry], known: _All) -> set[frozenset[str]]:
     """The pairs of names that the user said are of one person."""
     found: set[frozenset[str]] = set()
     for entry in said:
-        text = entry.text[:_LONGEST]
+        text = as_stated(entry)[:_LONGEST]
         for told in chain.from_iterable(
             pattern.finditer(text) for cues, pattern in _TOLD if any(cue in text for cue in cues)
         ):

@@ -17,6 +17,7 @@ from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
 from services.shared.core.cards import Card
 from services.shared.core.dates import in_zone
+from services.shared.core.frames import as_stated
 from services.shared.core.lineage import outdated_facts
 from services.shared.core.passages import excerpt, passage, snippet, span
 
@@ -316,7 +317,8 @@ def _label(entry: Entry, now: datetime | None) -> str:
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
     others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
     gone = "; ".join(outdated_facts(entry))
-    marks = (others and f"conflicts with {others}", gone and f"so no longer: {gone}")
+    frame = "role play or draft, no fact" if as_stated(entry) != entry.text else ""
+    marks = (frame, others and f"conflicts with {others}", gone and f"so no longer: {gone}")
     return _labelled((said, who, entry.type, entry.id[:8], sources, *marks))
 
 

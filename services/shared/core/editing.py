@@ -70,7 +70,7 @@ def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
         update={
             "text": text,
             "tags": entry.tags if edit.tags is not None else _still_told(entry.tags, entry.text, text),
-            **asdict(prints_of(text, entry.created_at)),
+            **asdict(prints_of(text, entry.created_at, entry.frame)),
             "revisions": _newest((_revision(entry), *entry.revisions)),
             "edited_at": now,
             "edited_by": edit.by,

@@ -23,6 +23,7 @@ from services.shared.core import wordlists
 from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.echoes import without_blocks
 from services.shared.core.facts import ME, EntityType, slug_of
+from services.shared.core.frames import as_stated
 from services.shared.core.repeats import prints_of
 
 LONGEST_TURN = 4000
@@ -100,7 +101,7 @@ class Exchange:
         """The exchange around an entry: memories that somebody put into it are cut out, and long texts are cut."""
         near = {far: without_blocks(text)[:LONGEST_CONTEXT] for far, text in around.items()}
         return cls(
-            turn=without_blocks(entry.text)[:LONGEST_TURN],
+            turn=without_blocks(as_stated(entry))[:LONGEST_TURN],
             before=tuple(near[far] for far in sorted(near) if far < 0 and near[far]),
             after=tuple(near[far] for far in sorted(near) if far > 0 and near[far]),
             known=tuple(one.text[:200] for one in known)[:MOST_KNOWN],

@@ -22,6 +22,7 @@ from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
 from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
+from services.shared.core.frames import as_stated
 from services.shared.core.joined import own_statements
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
@@ -192,7 +193,7 @@ def facts_of(entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
     if entry.source != "model":
         said = as_user_says(entry)
         found = facts_in(said, role=entry.role, speaker=entry.speaker, said_at=entry.created_at, known=known)
-        return found if said == entry.text else tuple(replace(fact, span=(0, len(entry.text))) for fact in found)
+        return found if said == as_stated(entry) else tuple(replace(fact, span=(0, len(entry.text))) for fact in found)
     if entry.memory_key is None or entry.role != "user":
         return ()
     return (

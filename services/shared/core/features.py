@@ -18,6 +18,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import DATE, NamedDate, named_dates, nearness, nearness_to_span
+from services.shared.core.frames import as_stated
 from services.shared.core.names import Name, is_short_form, likeness
 from services.shared.core.newest import OF_PAST, has_word_of_change
 from services.shared.core.salience import is_small_talk
@@ -194,7 +195,9 @@ def _of_texts(found: Found) -> dict[str, Floats]:
         "when_date": names_time * _asks(_ASKS_WHEN, found),
         "where_place": names_place * _asks(_ASKS_WHERE, found),
         "many_num": has_number * _asks(_ASKS_HOW_MANY, found),
-        "news": np.array([float(entry.role == "user" and has_word_of_change(entry.text)) for entry in found.entries]),
+        "news": np.array(
+            [float(entry.role == "user" and has_word_of_change(as_stated(entry))) for entry in found.entries]
+        ),
         "brief": np.array([float(entry.role == "assistant" and len(entry.text) < _BRIEF) for entry in found.entries]),
     }
 

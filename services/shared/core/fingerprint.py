@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec, module_from_spec
@@ -134,13 +133,13 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def on_day(prints: Fingerprint, day: date) -> Fingerprint:
-    """The fingerprint of a statement that another day makes another one.
+def apart(prints: Fingerprint, by: str) -> Fingerprint:
+    """The fingerprint of a statement that something beside its words makes another one, as the day of "tomorrow" does.
 
     `exact_hash` stays that of the wording alone: who has it forgotten is not told it again a minute after midnight.
     """
-    bands = tuple(f"{band}:{day.isoformat()}" for band in prints.minhash_bands)
-    return replace(prints, statement_hash=_digest(f"{prints.statement_hash} {day.isoformat()}"), minhash_bands=bands)
+    bands = tuple(f"{band}:{by}" for band in prints.minhash_bands)
+    return replace(prints, statement_hash=_digest(f"{prints.statement_hash} {by}"), minhash_bands=bands)
 
 
 def hamming(a: str, b: str) -> int:

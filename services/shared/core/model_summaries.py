@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from contracts.v1.entries import Entry
 from services.shared.core.echoes import without_blocks
+from services.shared.core.frames import as_stated
 from services.shared.core.lexicon import NEGATIONS
 from services.shared.core.statements import LIGHT, stem
 from services.shared.core.summaries import LONGEST, ONE_LINE, Sentence, spans
@@ -265,4 +266,4 @@ def _words(text: str) -> list[str]:
 
 
 def _shown(entry: Entry) -> str:
-    return without_blocks(entry.text)[:_LONGEST_TURN].strip()
+    return without_blocks(as_stated(entry))[:_LONGEST_TURN].strip()

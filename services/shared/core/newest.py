@@ -16,6 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
+from services.shared.core.frames import as_stated
 from services.shared.core.lineage import changed_in_part_by, outdated_facts
 from services.shared.core.own_words import own_words
 from services.shared.core.owners import are_of_different_people
@@ -162,7 +163,9 @@ class _Asked(NamedTuple):
         """Whether a user may tell of a change in an entry, or of an end where that is enough."""
         if entry.role != "user":
             return False
-        return self.the_latest or has_word_of_change(entry.text) or (self.is_of_now and _tells_an_end(entry.text))
+        said = as_stated(entry)
+        is_latest = self.the_latest and bool(said.strip())
+        return is_latest or has_word_of_change(said) or (self.is_of_now and _tells_an_end(said))
 
     def is_near(self, newer: Entry, older: Entry) -> bool:
         """Whether a newer entry has a word in common with the question or the older one, or says "it" beside that."""
@@ -189,7 +192,8 @@ def _doubted_in(question: str) -> list[frozenset[str]]:
 
 def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     """Whether a user tells of a change or an end, and of all that is doubted."""
-    if entry.role != "user" or not (has_word_of_change(entry.text) or _tells_an_end(entry.text)):
+    said_so = as_stated(entry)
+    if entry.role != "user" or not (has_word_of_change(said_so) or _tells_an_end(said_so)):
         return False
     said = frozenset(analyze(entry.text))
     return not any(said.isdisjoint(terms) for terms in doubted)

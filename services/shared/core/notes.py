@@ -10,6 +10,7 @@ from functools import partial
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
+from services.shared.core.frames import as_stated
 
 _ELSEWHERE = ("mem0:", "zep:", "letta:", "langgraph:")
 """How the sources of what another memory kept begin."""
@@ -50,8 +51,9 @@ def is_note(entry: Entry) -> bool:
 
 
 def as_user_says(entry: Entry) -> str:
-    """The text of an entry; of a note in the first person."""
-    return in_first_person(entry.text) if is_note(entry) else entry.text
+    """What an entry states, and nothing of a fiction in it; of a note in the first person."""
+    said = as_stated(entry)
+    return in_first_person(said) if is_note(entry) else said
 
 
 def in_first_person(text: str) -> str:

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime
 from typing import Literal
 
 from contracts.v1.entries import Entry
-from services.shared.core.fingerprint import LONG, SIMHASH_BITS, Fingerprint, fingerprint, hamming, on_day
+from contracts.v1.turns import Frame
+from services.shared.core.fingerprint import LONG, SIMHASH_BITS, Fingerprint, apart, fingerprint, hamming
 from services.shared.core.reading import read
 from services.shared.core.relative_time import names_relative_time
 from services.shared.core.similarity import same_statement
@@ -40,16 +41,21 @@ def likeness(a: Entry, b: Entry) -> Likeness | None:
     return "simhash" if hamming(a.simhash, b.simhash) <= SIMHASH_BITS else "minhash"
 
 
-def prints_of(text: str, said_at: datetime) -> Fingerprint:
-    """The fingerprint of a raw text, and of the day on which it was said if it names a time relative to that."""
+def prints_of(text: str, said_at: datetime, frame: Frame | None = None) -> Fingerprint:
+    """The fingerprint of a raw text, and of what else makes another statement of it.
+
+    That is the day on which it was said, if it names a time relative to that, and the frame in which nothing is so.
+    """
     reading = read(text)
     prints = fingerprint(reading.normal, reading.words)
-    return on_day(prints, _day(said_at)) if names_relative_time(text) else prints
+    if names_relative_time(text):
+        prints = apart(prints, _day(said_at).isoformat())
+    return apart(prints, frame) if frame in ("fiction", "awaited") else prints
 
 
 def with_bands(entry: Entry) -> Entry:
     """An entry of an earlier version as this one looks it up."""
-    bands = prints_of(entry.text, entry.created_at).minhash_bands if len(entry.text) > LONG else ()
+    bands = prints_of(entry.text, entry.created_at, entry.frame).minhash_bands if len(entry.text) > LONG else ()
     return entry.model_copy(update={"minhash_bands": bands})
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EntryType, Role
 from services.shared.core.capacity import is_protected
+from services.shared.core.frames import is_framed
 from services.shared.core.importance import last_used
 from services.shared.core.pinning import own_importance
 from services.shared.core.repeats import prints_of
@@ -56,12 +57,13 @@ class Draft:
 
 
 def may_be_rolled_up(entry: Entry, before: datetime | None = None) -> bool:
-    """Whether something that was said may go into a roll-up: nobody asked for it to be kept.
+    """Whether something that was said may go into a roll-up: in earnest, and nobody asked for it to be kept.
 
     With `before` only what was last said, and last an answer, earlier.
     """
     said = entry.status == "active" and entry.source == "turn" and entry.role in _ROLES and entry.type != "summary"
-    return said and not is_protected(entry) and (before is None or last_used(entry) < before)
+    said = said and not (is_protected(entry) or is_framed(entry))
+    return said and (before is None or last_used(entry) < before)
 
 
 def may_age(entry: Entry, before: datetime) -> bool:

@@ -21,6 +21,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import loops
 from services.shared.core.deeds import State
 from services.shared.core.facts import facts_of
+from services.shared.core.frames import as_stated
 from services.shared.core.own_words import own_words
 from services.shared.core.persons import people_of
 from services.shared.core.ranking import maximal_marginal_relevance, pairwise_similarity
@@ -232,8 +233,8 @@ def _clipped(sentence: Sentence, limit: int) -> Sentence:
 
 def _sentences(entry: Entry) -> list[Sentence]:
     """The sentences of an entry; of a user's those that are theirs, and not of what they pasted."""
-    text = entry.text[:_READ]
-    own = own_words(text) if entry.role == "user" else text
+    text, stated = entry.text[:_READ], as_stated(entry)[:_READ]
+    own = own_words(stated) if entry.role == "user" else stated
     return [
         Sentence(text[begin:end], (entry.id,), entry.role, entry.created_at)
         for begin, end in spans(text)
@@ -332,11 +333,11 @@ def _newest(found: Iterable[loops.Loop]) -> tuple[Sentence, ...]:
 def _people(said: Sequence[Entry]) -> tuple[Sentence, ...]:
     """The people who are named: those that the annotator found, and those called a relative or friend."""
     found: dict[str, Sentence] = {}
-    texts = {entry.id: entry.text[:_READ] for entry in said}
+    texts = {entry.id: as_stated(entry)[:_READ] for entry in said}
     own = [texts[entry.id] for entry in said if entry.role == "user"]
     heard = [texts[entry.id] for entry in said if entry.role != "user"]
     for entry in said:
-        names = [one.text for one in entry.entities if one.label == "PERSON" and one.text in entry.text]
+        names = [one.text for one in entry.entities if one.label == "PERSON" and one.text in texts[entry.id]]
         names += [match[1] for match in _KIN_NAMED.finditer(texts[entry.id])]
         for name in people_of(names, own, heard):
             begin, end = _trimmed(name, 0, len(name), ONE_LINE)

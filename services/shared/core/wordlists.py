@@ -39,10 +39,19 @@ def pairs(name: str, section: str) -> dict[str, str]:
 
 
 def pattern(name: str, section: str) -> str:
-    """The lines of a section as alternatives of one regular expression; {name} stands for another section."""
+    """The lines of a section as alternatives of one regular expression; {name} stands for another section.
 
-    def alternatives(section: str) -> str:
-        lines = sections(name)[section]
-        return "|".join(_REFERENCE.sub(lambda found: f"(?:{alternatives(found[1])})", line) for line in lines)
+    What follows a tab in a line are examples of it: see `examples`.
+    """
+    lines = (line.partition("\t")[0] for line in sections(name)[section])
+    return f"(?:{'|'.join(_expanded(name, line) for line in lines)})"
 
-    return f"(?:{alternatives(section)})"
+
+def examples(name: str, section: str) -> dict[str, list[str]]:
+    """The examples, " / " between two, by the regular expression of their line; none of what only names a section."""
+    lines = (line.partition("\t") for line in sections(name)[section] if not _REFERENCE.fullmatch(line))
+    return {_expanded(name, line): given.split(" / ") for line, _, given in lines}
+
+
+def _expanded(name: str, line: str) -> str:
+    return _REFERENCE.sub(lambda found: pattern(name, found[1]), line)

@@ -78,7 +78,7 @@ class OpenSearchLog(Engine):
         for turn in new:
             held = self._latest.get(_conversation(turn))
             if held is not None and all(last.at <= turn.created_at for last in held):
-                self._latest.put(_conversation(turn), (LastTurn(turn.session_id, turn.created_at),))
+                self._latest.put(_conversation(turn), (_last(turn),))
         for proposal in proposals:
             if proposal.ordinal == 0 and proposal.turn in new:
                 self.proposed.put(proposal.id, proposal)
@@ -199,7 +199,11 @@ async def _search(client: Client, asked: Sequence[tuple[Conversation, datetime |
     await client.refresh_now("turns")
     answers = await client.msearch("turns", [_latest_before(talk, at) for talk, at in asked])
     turns = [_turn_of(answer["hits"]["hits"]) for answer in answers]
-    return [LastTurn(turn.session_id, turn.created_at) if turn else None for turn in turns]
+    return [_last(turn) if turn else None for turn in turns]
+
+
+def _last(turn: LoggedTurn) -> LastTurn:
+    return LastTurn(turn.session_id, turn.created_at, turn.frame_after)
 
 
 def _latest_before(talk: Conversation, at: datetime | None) -> Json:

@@ -24,12 +24,12 @@ _TurnKey = tuple[str, str, str]
 _END_OF_TIME = 2**63 - 1
 
 _LATEST = """
-SELECT session_id, created_at, turn FROM turns
+SELECT session_id, created_at, turn, body ->> '$.frame_after' AS frame FROM turns
 WHERE user_id = :user AND space = :space AND conversation_id = :{name} AND created_at <= :at
 ORDER BY created_at DESC, turn DESC LIMIT 1"""
 
 _MARK = f"""
-SELECT session_id, created_at FROM (
+SELECT session_id, created_at, frame FROM (
     SELECT * FROM ({_LATEST.format(name="talk")}) UNION SELECT * FROM ({_LATEST.format(name="unnamed")})
 ) ORDER BY created_at DESC, turn DESC LIMIT 1"""
 
@@ -137,7 +137,7 @@ def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) ->
     where = {"user": talk.user_id, "space": talk.space, "talk": talk.conversation_id, "at": moment}
     where["unnamed"] = unnamed(talk.user_id, talk.conversation_id)  # turns that were forgotten have lost its name
     row = connection.execute(_MARK, where).fetchone()
-    return LastTurn(row[0], to_moment(row[1])) if row else None
+    return LastTurn(row[0], to_moment(row[1]), row[2]) if row else None
 
 
 def _key(turn: LoggedTurn) -> _TurnKey:
