@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -9,9 +10,12 @@ from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.embed.neighbours import Neighbourhood
+from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.embedding import embed_again, embed_each, made_by, out_of_use
 from services.shared.core.neighbour_tags import with_proposed
+
+log = logging.getLogger(__name__)
 
 
 async def embed_entries(
@@ -101,7 +105,9 @@ async def _mark_refused(entry: Entry, error: TextRefused, store: EntryStore) -> 
     def marked(one: Entry) -> Entry | None:
         return one.model_copy(update=update) if needs_embedding(one) and one.text == refused else None
 
-    await change_entries(store, [entry], marked)
+    if await change_entries(store, [entry], marked):
+        telemetry.TEXTS_REFUSED.inc()
+        log.warning("text_refused", extra={"entry": entry.id, "chars": len(refused), "cause": str(error)})
 
 
 async def _take_back(entries: Sequence[Entry], store: EntryStore, vectors: VectorStore) -> None:

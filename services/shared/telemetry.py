@@ -29,10 +29,8 @@ REFUSED = Counter(
 USER_ACTIONS = Counter("memorybus_user_actions_total", "What users and operators did", ["action", "outcome"])
 AUDIT_LOST = Counter("memorybus_audit_lost_total", "Actions that could not be kept, as the store was away for long")
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that lacked a leg", ["leg"])
-TEXTS_UNEMBEDDED = Counter(
-    "memorybus_embed_texts_total",
-    "Texts that the embedding server does not take while it takes others: cut until it did, or refused",
-    ["outcome"],
+TEXTS_REFUSED = Counter(
+    "memorybus_embed_refused_total", "Entries without a vector, as the model takes their text in no length"
 )
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])

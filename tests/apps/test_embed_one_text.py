@@ -135,7 +135,7 @@ async def test_the_others_have_vectors_and_the_one_is_marked(
 ) -> None:
     texts = ["We bought a boat.", f"My {CURSED} hurts.", *(f"Note {n} of mine" for n in range(4))]
     said = [an_entry(f"user{place}", text) for place, text in enumerate(texts)]
-    refused = telemetry.TEXTS_UNEMBEDDED.labels("refused")._value.get()
+    refused = telemetry.TEXTS_REFUSED._value.get()
     with serving(trouble) as server:
         async with opened(server) as embedder:
             vectors = FakeVectors()
@@ -149,7 +149,7 @@ async def test_the_others_have_vectors_and_the_one_is_marked(
     assert CURSED not in entries[1].embedding_error
     assert CURSED not in "".join(str(vars(record)) for record in caplog.records)
     assert len(vectors.points) == 6
-    assert telemetry.TEXTS_UNEMBEDDED.labels("refused")._value.get() == refused + 1
+    assert telemetry.TEXTS_REFUSED._value.get() == refused + 1
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 32])

@@ -11,7 +11,6 @@ import numpy as np
 
 from contracts.errors import TextRefused
 from contracts.ports import EmbeddingIdentity, Vector
-from services.shared import telemetry
 from services.shared.embedders.http_failure import Failed, Failure
 from services.shared.embedders.http_server import ATTEMPTS, EmbeddingServer, open_client
 from services.shared.embedders.texts import readable
@@ -130,12 +129,8 @@ class HttpEmbedder:
         try:
             vectors = await self._server.ask([text], patient=True)
         except Failed as error:
-            outcome = await self._cut(text, error.failure)
-        else:
-            return cast(Vector, vectors[0])
-        if isinstance(outcome, Failure):
-            _tell("refused", outcome, chars=len(text))
-        return outcome
+            return await self._cut(text, error.failure)
+        return cast(Vector, vectors[0])
 
     async def _cut(self, text: str, failure: Failure) -> Outcome:
         """The vector of as much of a text as the server takes, or why it takes none of it."""
@@ -148,7 +143,8 @@ class HttpEmbedder:
             except Failed as error:
                 failure = error.failure
             else:
-                _tell("cut", failure, chars=len(text), kept=len(beginning))
+                told = {"cause": failure.reason, "chars": len(text), "kept": len(beginning)}
+                log.warning("text_cut", extra=told)
                 return cast(Vector, vectors[0])
         return await self._confirmed(beginning, failure)
 
@@ -169,8 +165,3 @@ class HttpEmbedder:
                 raise self._server.away(error.failure) from None
             return error.failure
         return cast(Vector, vectors[0])
-
-
-def _tell(outcome: str, failure: Failure, **sizes: int) -> None:
-    telemetry.TEXTS_UNEMBEDDED.labels(outcome).inc()
-    log.warning("text_unembedded", extra={"outcome": outcome, "cause": failure.reason, **sizes})
