@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from contracts.ports import TextRefused, TextStore, Unavailable
+from contracts.v1.commands import StatusReply
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from services.curate.commands import status
 from services.embed.handler import embed_entries
 from services.shared import telemetry
 from services.shared.embedders.http import HttpEmbedder
@@ -259,3 +261,28 @@ async def test_a_server_that_fails_now_and_then_condemns_no_text(store: TextStor
             server.everything = unsteady
             entries = await embed(store, await store_entries(store, said), FakeVectors(), embedder)
     assert {entry.embedding_state for entry in entries} == {"ready"}
+
+
+async def test_the_counts_tell_of_it(store: TextStore) -> None:
+    said = [an_entry("ann", f"My {CURSED} hurts."), an_entry("ann", "I have a cat."), an_entry("ben", "A dog.")]
+    vectors = FakeVectors()
+
+    async def counted(user_id: str | None) -> StatusReply:
+        return await status(user_id, store=store, vectors=vectors, enriches=False, embedder=embedder)
+
+    with serving(saying(500)) as server:
+        async with opened(server) as embedder:
+            stored = await store_entries(store, said)
+            assert (await counted("ann")).degraded == ()
+            server.everything = saying(503)
+            assert (await counted("ann")).degraded == ("semantic",)
+            server.everything = None
+            await embed(store, stored, vectors, embedder)
+            server.everything = saying(503)  # nobody waits for it
+            found = {user: await counted(user) for user in ("ann", "ben", None)}
+    assert {user: (one.pending, one.unembeddable) for user, one in found.items()} == {
+        "ann": (0, 1),
+        "ben": (0, 0),
+        None: (0, 1),
+    }
+    assert {one.degraded for one in found.values()} == {()}
