@@ -14,6 +14,7 @@ import pytest
 from services.shared.commands import archive, transfer
 from services.shared.commands.archive import ArchiveError
 from services.shared.commands.formats import Format, FormatError, Source, documents, read_turns, source
+from services.shared.commands.progress import untold
 from services.shared.commands.transfer import read_archive
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.cli.files import written
@@ -98,7 +99,7 @@ def test_a_document_of_words_may_be_as_long_as_ever(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> object:
+async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
     opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
     yield opened
     await opened.close()
@@ -124,5 +125,5 @@ def test_an_import_holds_no_more_lines_than_one_may_be_long(tmp_path: Path, monk
     record = {"user_id": "me", "kind": "theme", "body": {"x": "y" * (LIMIT // 2)}, "at": "2026-01-01T00:00:00Z"}
     rows = [json.dumps({"record": {**record, "name": f"n{n}"}}).encode() + b"\n" for n in range(40)]
     path = written(tmp_path, archive.encode(archive.Header()) + b"".join(rows), "memory.jsonl")
-    assert max(map(len, transfer._batches(path, lambda *_: None))) == 1
-    assert peak(lambda: [len(batch) for batch in transfer._batches(path, lambda *_: None)]) < 6 * LIMIT
+    assert max(map(len, transfer._batches(path, untold))) == 1
+    assert peak(lambda: [len(batch) for batch in transfer._batches(path, untold)]) < 6 * LIMIT
