@@ -6,7 +6,7 @@ import io
 import json
 import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
