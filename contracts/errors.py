@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class Unavailable(Exception):
     """A store, model or server could not answer now. The same call may succeed later."""
@@ -20,4 +23,11 @@ class NoAnswer(Exception):
 
 
 class TextRefused(Exception):
-    """A model cannot handle this text, though it handles others. The same call will fail again."""
+    """A model cannot handle one of these texts, though it handles others. The same call will fail again.
+
+    `passed` are the vectors of those that it has handled, by their place, as far as they are known.
+    """
+
+    def __init__(self, reason: str, passed: Mapping[int, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.passed = passed or {}

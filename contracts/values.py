@@ -364,7 +364,8 @@ class StoredPoint:
 class StageCounts:
     """What is stored, by stage. `entries` are active, `inactive` archived, superseded or forgotten.
 
-    `undecided` are proposals without an outcome, `unembedded` active pending entries.
+    `undecided` are proposals without an outcome, `unembedded` active pending entries, `unembeddable` active ones whose
+    text the model takes in no length.
     """
 
     turns: int
@@ -375,6 +376,7 @@ class StageCounts:
     undecided: int
     unenriched: int
     unembedded: int
+    unembeddable: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,8 +191,9 @@ class UserStatusRequest(Request):
 class StatusReply(Reply):
     """Counts by stage. When nothing is pending, entries + inactive + merged + refused = turns and vectors = entries.
 
-    `inactive` entries are archived, superseded or forgotten. `degraded` says "semantic" while the vector store does not
-    answer; `vectors` is 0 then.
+    `inactive` entries are archived, superseded or forgotten. `unembeddable` ones have no vector, as the model takes
+    their text in no length; words find them. `degraded` says "semantic" while the vector store does not answer, and
+    `vectors` is 0 then, or while the model does not that others wait for.
     """
 
     turns: int
@@ -202,4 +203,5 @@ class StatusReply(Reply):
     refused: int
     vectors: int
     pending: int
+    unembeddable: int = 0
     degraded: tuple[str, ...] = ()

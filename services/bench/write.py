@@ -154,7 +154,8 @@ async def _latencies(client: MemoryClient, probes: int, *, with_vectors: bool) -
 
 
 async def _until_found(client: MemoryClient, marker: str, started: float, leg: str) -> float:
-    query = RetrieveRequest(user_id="bench-latency", query=f"what about {marker}", limit=50, min_score=0.0)
+    asked = {"limit": 50, "min_score": 0.0, "token_budget": 1_000_000}  # it is to be found, not to be told first
+    query = RetrieveRequest(user_id="bench-latency", query=f"what about {marker}", **asked)
     while time.perf_counter() - started < 10:
         reply = await client.retrieve(query)
         for item in reply.items:

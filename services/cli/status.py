@@ -22,6 +22,8 @@ EPILOG = """Examples:\n
   memorybus status --data ./memory --json
 """
 
+_UNEMBEDDABLE = "entries whose text the model does not take: found by words"
+
 
 class Counted(Protocol):
     """What counting needs of a client."""
@@ -65,7 +67,9 @@ async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backl
 
 def as_line(counts: StatusReply, backlog: Backlog | None) -> str:
     """The numbers as one JSON line; null where this user of the bus may not look."""
-    stored = counts.model_dump(include={"turns", "entries", "inactive", "merged", "refused", "vectors", "pending"})
+    stored = counts.model_dump(
+        include={"turns", "entries", "inactive", "merged", "refused", "vectors", "pending", "unembeddable"}
+    )
     waiting = {
         "dead_letters": backlog and backlog.dead_letters,
         "backlog": backlog and backlog.total,
@@ -114,6 +118,7 @@ def _rows(counts: StatusReply, user: str | None) -> list[tuple[str, int, str]]:
         ("refused", counts.refused, "turns that were not kept"),
         ("vectors", counts.vectors, "vector store: entries found by meaning"),
         ("pending", counts.pending, "not finished yet"),
+        *([("no vector", counts.unembeddable, _UNEMBEDDABLE)] if counts.unembeddable else []),
     ]
 
 
@@ -121,7 +126,7 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
     """What somebody should look at; counts can only be compared while nothing waits."""
     found = []
     if counts.degraded:
-        found.append("The vector store does not answer: words are searched, vectors wait.")
+        found.append("The model or the vector store does not answer: words are searched, vectors wait.")
     if backlog.dead_letters:
         found.append("There are dead letters: `memorybus dead list` shows them, each with its reason.")
     if counts.pending or backlog.total:
@@ -130,7 +135,8 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
     if settled != counts.turns:
         sum_ = f"{plural(counts.turns, 'turn')}, but entries + inactive + merged + refused = {settled:,}"
         found.append(f"{sum_}: `memorybus reconcile` shows what is missing.")
-    if counts.vectors not in (0, counts.entries) and not counts.degraded:
-        sum_ = f"{counts.entries:,} entries, but {counts.vectors:,} vectors"
+    embeddable = counts.entries - counts.unembeddable
+    if counts.vectors not in (0, embeddable) and not counts.degraded:
+        sum_ = f"{embeddable:,} entries, but {counts.vectors:,} vectors"
         found.append(f"{sum_}: `memorybus reconcile --fix` makes what is missing.")
     return found

@@ -79,6 +79,8 @@ async def build(host: Host) -> Service:
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
     decide = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
 
+    counted = partial(commands.status, store=store, vectors=vectors, enriches=enriches)
+
     async def create(request: CreateRequest) -> EntryReply:
         return await answered(await decide(request))
 
@@ -95,10 +97,10 @@ async def build(host: Host) -> Service:
         return await scheduler.eraser.erase(request, within=time_left())
 
     async def user_status(request: UserStatusRequest) -> StatusReply:
-        return await commands.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
+        return await counted(request.user_id, embedder=await host.embedder())
 
     async def status(_: StatusRequest) -> StatusReply:
-        return await commands.status(None, store=store, vectors=vectors, enriches=enriches)
+        return await counted(None, embedder=await host.embedder())
 
     chat_actions = chat_commands.Actions(
         retrieve=host.memory().retrieve,

@@ -10,8 +10,8 @@ from typing import TypeVar
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE, Request
-from contracts.errors import Unavailable
-from contracts.ports import Conversation, Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
+from contracts.errors import TextRefused, Unavailable
+from contracts.ports import Conversation, Embedder, Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
 from contracts.v1.cards import CardsReply
 from contracts.v1.commands import (
     CreateRequest,
@@ -39,6 +39,7 @@ MOST_EMBEDDING = 0.5
 """Seconds that an answer waits until its entry is found by its meaning."""
 
 _COUNTING = 1.0
+_EMBEDDING = 3.0
 _OFF = {
     "disabled": "memory is off in this space: turn it on with memory.settings, then save it again",
     "incognito": "the conversation 'notes', where it would be kept, is incognito, as all are by default if you say so: "
@@ -243,12 +244,25 @@ async def shorten_entry(request: Request, reply: EntryReply, room: int) -> Entry
     return reply.model_copy(update={"entry": entry, "truncated": True})
 
 
-async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None, enriches: bool) -> StatusReply:
-    """Count turns, entries and vectors, of one user or of all. Work that this profile never does is not pending."""
+async def status(
+    user_id: str | None,
+    *,
+    store: TextStore,
+    vectors: VectorStore | None,
+    enriches: bool,
+    embedder: Embedder | None = None,
+) -> StatusReply:
+    """Count turns, entries and vectors, of one user or of all. Work that this profile never does is not pending.
+
+    While anything waits for its vector the model is asked for one, as nobody else here may have noticed that it is
+    away.
+    """
     counts = await store.counts(user_id)
     found, degraded = await _vectors(vectors, user_id)
     unenriched = counts.unenriched if enriches else 0
     unembedded = counts.unembedded if vectors is not None else 0
+    if unembedded and embedder is not None and not degraded:
+        degraded = await _missing_model(embedder)
     return StatusReply(
         turns=counts.turns,
         entries=counts.entries,
@@ -257,8 +271,20 @@ async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore 
         refused=counts.refused,
         vectors=found,
         pending=counts.undecided + unenriched + unembedded,
+        unembeddable=counts.unembeddable,
         degraded=degraded,
     )
+
+
+async def _missing_model(embedder: Embedder) -> tuple[str, ...]:
+    try:
+        async with asyncio.timeout(_EMBEDDING):
+            await embedder.embed(["Is anybody there?"])
+    except (Unavailable, TimeoutError):
+        return ("semantic",)
+    except TextRefused:
+        pass
+    return ()
 
 
 async def _vectors(vectors: VectorStore | None, user_id: str | None) -> tuple[int, tuple[str, ...]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 
 from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.embed.neighbours import Neighbourhood
+from services.shared import telemetry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_again, made_by, out_of_use
+from services.shared.core.embedding import embed_again, embed_each, made_by, out_of_use
 from services.shared.core.neighbour_tags import with_proposed
+
+log = logging.getLogger(__name__)
 
 
 async def embed_entries(
@@ -58,23 +61,33 @@ async def embed_and_mark(
 
     What became of the entries meanwhile, their vectors are filtered by as well.
     """
-    try:
-        matrix = await embedder.embed([entry.text for entry in entries])
-    except TextRefused as error:
-        one_by_one = partial(
-            embed_and_mark, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags
-        )
-        await _leave_out_the_refused(entries, error, store, one_by_one)
+    async for found in embed_each(embedder, [entry.text for entry in entries]):
+        points = [VectorPoint(entries[i], one) for i, one in found.items() if not isinstance(one, TextRefused)]
+        await _write_and_mark(points, store, vectors, embedder.identity, proposes_tags=proposes_tags)
+        for place, one in found.items():
+            if isinstance(one, TextRefused):
+                await _mark_refused(entries[place], one, store)
+
+
+async def _write_and_mark(
+    points: Sequence[VectorPoint],
+    store: EntryStore,
+    vectors: VectorStore,
+    identity: EmbeddingIdentity,
+    *,
+    proposes_tags: bool,
+) -> None:
+    if not points:
         return
+    entries = [point.entry for point in points]
     versions = {entry.id: entry.version for entry in entries}
-    points = [VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
     near = await Neighbourhood.of(points if proposes_tags else (), store, vectors)
     texts = {entry.id: entry.text for entry in entries}
 
     def marked_ready(entry: Entry) -> Entry | None:
         # Another text is on its way once more, and its vector replaces this one.
-        ready = embedded(entry, embedder.identity) if entry.text == texts[entry.id] else None
+        ready = embedded(entry, identity) if entry.text == texts[entry.id] else None
         return with_proposed(ready, near.tags.get(entry.id, ())) if ready else None
 
     marked = await change_entries(store, entries, marked_ready)
@@ -84,19 +97,17 @@ async def embed_and_mark(
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
 
-async def _leave_out_the_refused(
-    entries: Sequence[Entry],
-    error: TextRefused,
-    store: EntryStore,
-    embed: Callable[[Sequence[Entry]], Awaitable[None]],
-) -> None:
-    """Embed one by one; the text that the model refuses is marked so, and stays found by its words."""
-    if len(entries) > 1:
-        for entry in entries:
-            await embed([entry])
-        return
+async def _mark_refused(entry: Entry, error: TextRefused, store: EntryStore) -> None:
+    """Mark a text that the model refuses; it stays found by its words. Another text of the entry is not meant."""
     update = {"embedding_state": "error", "embedding_error": str(error)}
-    await change_entries(store, entries, lambda one: one.model_copy(update=update) if needs_embedding(one) else None)
+    refused = entry.text
+
+    def marked(one: Entry) -> Entry | None:
+        return one.model_copy(update=update) if needs_embedding(one) and one.text == refused else None
+
+    if await change_entries(store, [entry], marked):
+        telemetry.TEXTS_REFUSED.inc()
+        log.warning("text_refused", extra={"entry": entry.id, "chars": len(refused), "cause": str(error)})
 
 
 async def _take_back(entries: Sequence[Entry], store: EntryStore, vectors: VectorStore) -> None:

@@ -39,8 +39,9 @@ def fit_weights(
         typer.Argument(metavar="PATH…", help="Judged questions as the other commands read them."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", metavar="FILE", help="Where to write the weights.", show_default=False)
-    ],
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Where to write the weights; else they are only judged."),
+    ] = None,
     strength: Annotated[
         float, typer.Option(min=0.001, max=1_000_000, help="How firmly weights stay where they are now.")
     ] = 1.0,
@@ -51,7 +52,7 @@ def fit_weights(
     memories in which an assistant speaks. MEMORYBUS_RETRIEVE_WEIGHTS=FILE puts the weights in use.
     """
     refuse_a_bus()
-    if not output.parent.is_dir():
+    if output is not None and not output.parent.is_dir():
         fail(f"{output.parent}: is no folder: the weights could not be written there")
     try:
         now = load_weights(RetrieveSettings().weights)
@@ -66,6 +67,8 @@ def fit_weights(
     with bars(err) as progress:
         others = without_own(samples, now, strength, progress)
     out.print(_table(judged_with(samples, now), others))
+    if output is None:
+        return
     write(output, json.dumps({"weights": fit(samples, now, strength)}, indent=1) + "\n")
     out.print(f"{len(samples):,} questions; the weights are in {output}: set MEMORYBUS_RETRIEVE_WEIGHTS to it")
 

@@ -31,6 +31,9 @@ REFUSED = Counter(
 USER_ACTIONS = Counter("memorybus_user_actions_total", "What users and operators did", ["action", "outcome"])
 AUDIT_LOST = Counter("memorybus_audit_lost_total", "Actions that could not be kept, as the store was away for long")
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that lacked a leg", ["leg"])
+TEXTS_REFUSED = Counter(
+    "memorybus_embed_refused_total", "Entries without a vector, as the model takes their text in no length"
+)
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])
 LETTERS_DROPPED = Counter(

@@ -92,7 +92,7 @@ def test_times_in_the_file_are_kept_and_carried_on(tmp_path: Path) -> None:
     ]
     assert [turn.created_at for turn in openai(written(tmp_path, messages))] == [
         datetime(2026, 2, 1, 9, 0, 0, tzinfo=UTC),
-        datetime(2026, 2, 1, 9, 0, 1, tzinfo=UTC),
+        datetime(2026, 2, 1, 9, 0, 0, tzinfo=UTC),
         datetime(2026, 2, 1, 9, 0, 0, tzinfo=UTC),
         datetime(2026, 2, 1, 11, 0, 0, tzinfo=UTC),
         datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),

@@ -41,6 +41,7 @@ def test_the_line_for_scripts_has_all_numbers_as_integers() -> None:
         "refused": 1,
         "vectors": 4,
         "pending": 1,
+        "unembeddable": 0,
         "dead_letters": 2,
         "backlog": 1220,
         "backlog_by_stage": {"ingest": 1200, "dedupe": 0, "enrich": 3, "embed": 17},
@@ -97,4 +98,11 @@ async def test_one_user_is_counted_alone_and_the_bus_as_a_whole() -> None:
 def test_a_vector_store_that_is_away_is_named_and_no_vectors_are_missed() -> None:
     text = shown(DONE.model_copy(update={"vectors": 0, "degraded": ("semantic",)}), IDLE)
     assert "vector store does not answer" in text
+    assert "reconcile" not in text
+
+
+def test_entries_that_have_no_vector_for_good_are_told_and_nothing_is_missed() -> None:
+    counts = DONE.model_copy(update={"vectors": 5, "unembeddable": 1})
+    text = shown(counts, IDLE)
+    assert "no vector" in text
     assert "reconcile" not in text

@@ -120,7 +120,7 @@ async def test_a_server_that_always_fails_is_unavailable(server: FakeServer) -> 
     server.answer = lambda _: (503, {"error": "loading the model"})
     with pytest.raises(Unavailable, match=rf"{ATTEMPTS} attempts: HTTP 503$"):
         await embedder.embed(["a"])
-    assert len(server.asked) == 1 + ATTEMPTS
+    assert len([one for one in server.asked if one["input"] == ["a"]]) == ATTEMPTS
     await embedder.close()
 
 
@@ -208,8 +208,11 @@ BAD_ANSWERS: dict[str, Responder] = {
 @pytest.mark.parametrize("bad", BAD_ANSWERS.values(), ids=BAD_ANSWERS.keys())
 async def test_an_answer_that_is_no_embedding_is_not_believed(server: FakeServer, bad: Responder) -> None:
     embedder = await opened(server)
-    server.answer = bad
+    server.answer = lambda texts: bad(texts) if "b" in texts else well(texts)
     with pytest.raises(TextRefused):
+        await embedder.embed(["a", "b"])
+    server.answer = bad
+    with pytest.raises(Unavailable):
         await embedder.embed(["a", "b"])
     server.answer = well
     assert (await embedder.embed(["a"])).shape == (1, DIMENSIONS)
@@ -246,10 +249,10 @@ async def test_a_text_that_is_too_long_for_the_model_is_shortened(server: FakeSe
 
 async def test_a_short_text_that_is_refused_is_not_tried_forever(server: FakeServer) -> None:
     embedder = await opened(server)
-    server.answer = lambda _: (400, {"error": "I do not like it"})
+    server.answer = lambda texts: (400, {"error": "I do not like it"}) if "xx" in texts[0] else well(texts)
     with pytest.raises(TextRefused, match=r"refused a text: HTTP 400$"):
         await embedder.embed(["x" * 600])
-    assert len(server.asked) == 1 + 3
+    assert len(server.asked) < 12
     await embedder.close()
 
 

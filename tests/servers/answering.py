@@ -20,7 +20,7 @@ class Post(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Status, and bytes or what JSON says of the content."""
+    """Status, and bytes or what JSON says of the content; of status 0 the connection is closed without a word."""
 
     status: int
     content: Any
@@ -37,9 +37,12 @@ def answering(answer: Callable[[Post], Reply]) -> Iterator[str]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             reply = answer(Post(self.path, body, self.headers.get("Authorization")))
+            if not reply.status:
+                self.close_connection = True
+                return
             raw = reply.content if isinstance(reply.content, bytes) else json.dumps(reply.content).encode()
             self.send_response(reply.status)
-            for name, value in {**reply.headers, "Content-Length": str(len(raw))}.items():
+            for name, value in {"Content-Length": str(len(raw)), **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(raw)

@@ -20,6 +20,7 @@ from contracts.envelope import Message, Moment
 from contracts.ports import LogRecord, Outcome, OutcomeKind, Place, ProposalRecord, Record, RecordKind
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+from services.shared.commands.formats.source import held_by
 from services.shared.errors import describe_error
 
 _DERIVED = frozenset(
@@ -38,6 +39,7 @@ _DERIVED = frozenset(
     }
 )
 LONGEST_LINE = 16 * 1024 * 1024
+_MOST_HELD = 4 * LONGEST_LINE
 
 
 class ArchiveError(Exception):
@@ -218,6 +220,8 @@ def decode(raw: bytes, where: str) -> Line:
     """
     if len(raw) > LONGEST_LINE:
         raise ArchiveError(f"{where}: is longer than {LONGEST_LINE:,} bytes")
+    if held_by(raw) > _MOST_HELD:
+        raise ArchiveError(f"{where}: would take more than {_MOST_HELD:,} bytes of memory")
     try:
         kind = next((name for name in from_json(raw) if name in _KINDS), None)
         if kind is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 from uuid import UUID
@@ -202,9 +202,21 @@ def _batches(file: Path, progress: Progress) -> Iterator[list[archive.Line]]:
     size = file.stat().st_size if source.rereadable else None
     with source.open() as opened:
         for _, same in groupby(archive.read(opened, str(file)), key=lambda found: type(found.line)):
-            while some := list(islice(same, _PAGE)):
+            for some in _pages(same):
                 yield [found.line for found in some]
                 progress("importing", some[-1].end, size)
+
+
+def _pages(lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
+    """At most so many lines at a time, together no longer than one may be."""
+    page: list[Numbered] = []
+    for one in lines:
+        if page and (len(page) == _PAGE or one.end - page[0].start > archive.LONGEST_LINE):
+            yield page
+            page = []
+        page.append(one)
+    if page:
+        yield page
 
 
 L = TypeVar("L", EntryLine, TurnLine)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from contracts.ports import EmbeddingIdentity
+from contracts.errors import TextRefused
+from contracts.ports import Embedder, EmbeddingIdentity, Vector
 from contracts.v1.entries import Entry
 
 
@@ -36,3 +37,25 @@ def embed_again(entry: Entry) -> Entry | None:
     if entry.status != "active" or entry.embedding_state != "ready":
         return None
     return entry.model_copy(update={"embedding_state": "pending"})
+
+
+async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[dict[int, Vector | TextRefused]]:
+    """The vectors of texts by their place, or why there is none: first of those that have one at once.
+
+    Raises:
+        Unavailable: the model cannot be asked now.
+    """
+    try:
+        yield dict(enumerate(await embedder.embed(texts)))
+        return
+    except TextRefused as error:
+        if len(texts) == 1:
+            yield {0: error}
+            return
+        passed = error.passed
+    if passed:
+        yield dict(passed)
+    for place, text in enumerate(texts):
+        if place not in passed:
+            async for found in embed_each(embedder, [text]):
+                yield {place: found[0]}

@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from typing import TypeAlias, cast
 
-import httpx
 import numpy as np
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from contracts.errors import TextRefused, Unavailable
+from contracts.errors import TextRefused
 from contracts.ports import EmbeddingIdentity, Vector
-from services.shared.backoff import backoff_seconds
-from services.shared.bounded import MOST, UNCOMPRESSED, AnswerRefused, bounded
-from services.shared.embedders.errors import EmbedderMisconfigured
-from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
+from services.shared.embedders.http_failure import Failed, Failure
+from services.shared.embedders.http_server import ATTEMPTS, EmbeddingServer, open_client
 from services.shared.embedders.texts import readable
-from services.shared.redaction import redact_address
 
-LEAST_CHARS = 256
-"""A text that the server refuses is halved and tried again, as servers refuse what is too long, but not below this."""
-ATTEMPTS = 4
-LONGEST_WAIT = 10.0  # seconds between two attempts
+__all__ = ["ATTEMPTS", "HttpEmbedder"]
+
+log = logging.getLogger(__name__)
+
+LEAST_CHARS = 64
+"""A text that the server does not take is cut and tried again, as most are too long, but not below this."""
+LONGEST_WAIT = 5.0  # seconds between two attempts
 ANSWER_WITHIN = 30.0  # seconds
+LATE_AFTER = 2.0  # seconds
+_AT_ONCE = 8
 
-_TOO_MUCH = {400, 413, 422}
-_WRONG_SETTING = {
-    401: "check MEMORYBUS_EMBEDDER_API_KEY",
-    403: "check MEMORYBUS_EMBEDDER_API_KEY",
-    404: "check MEMORYBUS_EMBEDDER_URL and MEMORYBUS_EMBEDDER_MODEL",
-    405: "check MEMORYBUS_EMBEDDER_URL",
-}
-
-
-class _Transient(Exception):
-    """Worth another attempt, at the earliest after so many seconds."""
-
-    def __init__(self, reason: str, after: float = 0.0) -> None:
-        super().__init__(reason)
-        self.after = after
-
-
-class _TooMuch(Exception):
-    """The server refuses these texts together, or as long as they are."""
+Outcome: TypeAlias = "Vector | Failure"
 
 
 class HttpEmbedder:
-    """The `Embedder` of contracts.ports over `POST {base_url}/embeddings`."""
+    """The `Embedder` of contracts.ports over `POST {base_url}/embeddings`.
 
-    def __init__(
-        self, client: httpx.AsyncClient, model: str, *, batch: int, answer_within: float, most_wait: float
-    ) -> None:
-        self._client = client
-        self._answer_within = answer_within
-        self._model = model
+    A batch that fails while the server is there is halved. A text that fails alone is cut, as far as it goes.
+    """
+
+    def __init__(self, server: EmbeddingServer, batch: int) -> None:
+        self._server = server
         self._batch = batch
-        self._most_wait = most_wait
-        self._dimensions: int | None = None
+        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     @classmethod
     async def open(
@@ -66,142 +48,120 @@ class HttpEmbedder:
         *,
         api_key: str | None = None,
         batch: int = 32,
-        answer_within: float | None = None,
+        answer_within: float = ANSWER_WITHIN,
         most_wait: float = LONGEST_WAIT,
+        late_after: float = LATE_AFTER,
     ) -> HttpEmbedder:
         """Connect, and learn the dimensions of the model from a first text.
 
-        `answer_within`, for the whole of one answer, is in seconds, as is `most_wait`, the longest pause between two
-        attempts.
+        `answer_within`, for the whole of one answer, is in seconds, as are `most_wait`, the longest pause between two
+        attempts, and `late_after`, when it is looked whether a server that has not answered is there.
 
         Raises:
             EmbedderMisconfigured: the address, the key or the model is wrong.
             Unavailable: the server does not answer.
         """
-        client = _client(base_url, api_key)
-        embedder = cls(client, model, batch=batch, answer_within=answer_within or ANSWER_WITHIN, most_wait=most_wait)
+        client = open_client(base_url, api_key)
+        server = EmbeddingServer(client, model, answer_within=answer_within, most_wait=most_wait, late_after=late_after)
         try:
-            embedder._dimensions = await embedder._probe()
+            await server.learn_dimensions()
         except BaseException:
-            await client.aclose()
+            await server.close()
             raise
-        return embedder
+        return cls(server, batch)
 
     @property
     def identity(self) -> EmbeddingIdentity:
         """Which model this is."""
-        return EmbeddingIdentity("http", self._model, self._dimensions or 0)
+        return EmbeddingIdentity("http", self._server.model, self._server.dimensions or 0)
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Unit vectors, shape (len(texts), dimensions), in the order of the texts.
+
+        Among others a text is cut only where the server refuses it at once: who waits for them asks for it alone.
 
         Raises:
             TextRefused: the server embeds other texts, but not one of these.
             EmbedderMisconfigured: key, address or model are not, or no longer, right.
             Unavailable: the server did not answer, after several attempts.
         """
-        rows = [np.zeros((0, self._dimensions or 0), dtype=np.float32)]
-        for start in range(0, len(texts), self._batch):
-            rows.append(await self._embed([readable(text) for text in texts[start : start + self._batch]]))
-        return np.concatenate(rows)
+        wanted = [readable(text) for text in texts]
+        outcomes: list[Outcome] = [await self._alone(wanted[0])] if len(wanted) == 1 else []
+        for start in range(len(outcomes), len(wanted), self._batch):
+            outcomes += await self._outcomes(wanted[start : start + self._batch])
+        vectors = {place: one for place, one in enumerate(outcomes) if not isinstance(one, Failure)}
+        for one in outcomes:
+            if isinstance(one, Failure):
+                raise TextRefused(f"the embedding server refused a text: {one.reason}", vectors)
+        return np.stack([*vectors.values()]) if vectors else np.zeros((0, self.identity.dimensions), np.float32)
 
     async def close(self) -> None:
         """Let go of the connections."""
-        await self._client.aclose()
+        await self._server.close()
 
-    async def _probe(self) -> int:
+    async def _outcomes(self, texts: list[str]) -> list[Outcome]:
+        """The vector of each text, or why it has none; those that fail together are asked for in parts."""
         try:
-            answer = await self._ask(["dimensions?"])
-        except (_TooMuch, BadAnswer) as error:
-            raise EmbedderMisconfigured(
-                f"{self._where} gives no embeddings for the model {self._model!r} ({error}): check "
-                "MEMORYBUS_EMBEDDER_URL and MEMORYBUS_EMBEDDER_MODEL"
-            ) from None
-        return int(answer.shape[1])
+            return list(await self._server.ask(texts, patient=True))
+        except Failed as error:
+            return await self._apart(texts, error.failure)
 
-    async def _embed(self, texts: list[str]) -> Vector:
-        """Embed a batch; one that is refused is halved, until a single text is left to blame."""
+    async def _apart(self, texts: list[str], failure: Failure) -> list[Outcome]:
+        if len(texts) == 1:
+            return [await self._cut(texts[0], failure) if failure.kind == "refusal" else failure]
+        size = 1 if failure.kind == "hangs" else len(texts) // 2
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        found = await asyncio.gather(*map(self._part, parts), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+        return [outcome for part in found if isinstance(part, list) for outcome in part]
+
+    async def _part(self, texts: list[str]) -> list[Outcome]:
         try:
-            return await self._ask(texts)
-        except (_TooMuch, BadAnswer) as error:
-            if len(texts) > 1:
-                middle = len(texts) // 2
-                return np.concatenate([await self._embed(texts[:middle]), await self._embed(texts[middle:])])
-            if isinstance(error, _TooMuch) and len(texts[0]) > LEAST_CHARS:
-                return await self._embed([texts[0][: len(texts[0]) // 2]])
-            raise TextRefused(f"the embedding server refused a text: {error}") from None
+            async with self._turns:
+                return list(await self._server.ask(texts, patient=False))
+        except Failed as error:
+            failure = error.failure
+        return await self._apart(texts, failure)
 
-    async def _ask(self, texts: list[str]) -> Vector:
-        attempts = AsyncRetrying(
-            retry=retry_if_exception_type(_Transient),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=self._wait,
-            reraise=True,
-        )
+    async def _alone(self, text: str) -> Outcome:
         try:
-            async for attempt in attempts:
-                with attempt:
-                    return await self._ask_once(texts)
-        except _Transient as error:
-            raise Unavailable(f"{self._where} gave no embeddings in {ATTEMPTS} attempts: {error}") from None
-        raise AssertionError("tenacity returns or raises")
+            vectors = await self._server.ask([text], patient=True)
+        except Failed as error:
+            return await self._cut(text, error.failure)
+        return cast(Vector, vectors[0])
 
-    def _wait(self, state: RetryCallState) -> float:
-        """Seconds until the next attempt: random, more each time, and no less than the server asks for."""
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.after if isinstance(error, _Transient) else 0.0
-        return min(self._most_wait, max(asked, backoff_seconds(state.attempt_number, longest=self._most_wait)))
+    async def _cut(self, text: str, failure: Failure) -> Outcome:
+        """The vector of as much of a text as the server takes, or why it takes none of it."""
+        beginning = text.strip()
+        while len(beginning) > LEAST_CHARS:
+            part = len(beginning) // (8 if failure.kind == "hangs" else 2)
+            beginning = beginning[: max(LEAST_CHARS, part)]
+            try:
+                vectors = await self._server.ask([beginning], patient=False)
+            except Failed as error:
+                failure = error.failure
+            else:
+                told = {"cause": failure.reason, "chars": len(text), "kept": len(beginning)}
+                log.warning("text_cut", extra=told)
+                return cast(Vector, vectors[0])
+        return await self._confirmed(beginning, failure)
 
-    async def _ask_once(self, texts: list[str]) -> Vector:
-        body = {"model": self._model, "input": texts}
+    async def _confirmed(self, text: str, failure: Failure) -> Outcome:
+        """Why a text has no vector, if it has none between two others that have theirs.
+
+        Raises:
+            Unavailable: others have none either.
+        """
+        if not await self._server.is_there(len(text)):
+            raise self._server.away(failure)
+        if failure.kind == "hangs":  # it was waited for beside another
+            return failure
         try:
-            async with asyncio.timeout(self._answer_within):
-                response = await self._client.post("/embeddings", json=body, extensions={MOST: most_bytes(len(texts))})
-        except TimeoutError:
-            raise _Transient(f"no answer within {self._answer_within:g} s") from None
-        except AnswerRefused as error:
-            raise BadAnswer(str(error)) from None
-        except httpx.RequestError as error:  # its words may repeat what the server sent
-            raise _Transient(type(error).__name__) from None
-        self._check(response)
-        return unit_vectors(response.content, count=len(texts), dimensions=self._dimensions)
-
-    def _check(self, response: httpx.Response) -> None:
-        """Of an answer that is none only the status is told: servers repeat what they were sent."""
-        status = response.status_code
-        if status == 200:
-            return
-        if status == 429 or status >= 500:
-            raise _Transient(f"HTTP {status}", _retry_after(response))
-        if status in _TOO_MUCH:
-            raise _TooMuch(f"HTTP {status}")
-        advice = _WRONG_SETTING.get(status, "check MEMORYBUS_EMBEDDER_URL")
-        raise EmbedderMisconfigured(f"{self._where} does not embed (HTTP {status}): {advice}")
-
-    @property
-    def _where(self) -> str:
-        return redact_address(str(self._client.base_url))
-
-
-def _client(base_url: str, api_key: str | None) -> httpx.AsyncClient:
-    headers = dict(UNCOMPRESSED)
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
-    try:
-        client = httpx.AsyncClient(
-            base_url=base_url.rstrip("/"),
-            headers=headers,
-            timeout=None,  # an answer is waited for as a whole
-            event_hooks=bounded(),
-        )
-    except (httpx.InvalidURL, UnicodeError, ValueError):  # their words may hold a part of a password
-        raise EmbedderMisconfigured("MEMORYBUS_EMBEDDER_URL or MEMORYBUS_EMBEDDER_API_KEY cannot be used") from None
-    if client.base_url.scheme not in ("http", "https"):
-        raise EmbedderMisconfigured("MEMORYBUS_EMBEDDER_URL must start with http:// or https://")
-    return client
-
-
-def _retry_after(response: httpx.Response) -> float:
-    """The seconds that the server asks to wait; 0 where it does not say, or names a date."""
-    value = response.headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else 0.0
+            vectors = await self._server.ask_once([text])
+        except Failed as error:
+            if not await self._server.is_there(len(text)):
+                raise self._server.away(error.failure) from None
+            return error.failure
+        return cast(Vector, vectors[0])

@@ -44,7 +44,8 @@ def unit_vectors(content: bytes, *, count: int, dimensions: int | None) -> Vecto
     if len(lengths) != 1 or (dimensions is not None and lengths != {dimensions}):
         raise BadAnswer(f"embeddings of {sorted(lengths)} dimensions, expected {dimensions or 'equal ones'}")
     vectors = np.array([row.embedding for row in rows], dtype=np.float64)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not norms.all():
         raise BadAnswer("an embedding is zero or has numbers that are not finite")
     unit: Vector = (vectors / norms).astype(np.float32)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import is_made_by, made_by, out_of_use
+from services.shared.core.embedding import embed_each, is_made_by, made_by, out_of_use
 
 _PAGE = 256
 
@@ -56,17 +54,15 @@ class Reindexer:
         """Write the vectors of those that the model accepts, and take back those that went out of use meanwhile."""
         if not entries:
             return 0
-        try:
-            matrix = await self.embedder.embed([entry.text for entry in entries])
-        except TextRefused:  # which one, is found by halves
-            middle = len(entries) // 2
-            return await self._embed(entries[:middle]) + await self._embed(entries[middle:]) if middle else 0
-        rows = np.asarray(matrix)
-        await self.vectors.upsert([VectorPoint(e, row) for e, row in zip(entries, rows, strict=True)])
-        current = await self.text.get(entries)
-        if gone := out_of_use((entry.id for entry in entries), current):
+        done: list[Entry] = []
+        async for found in embed_each(self.embedder, [entry.text for entry in entries]):
+            points = [VectorPoint(entries[i], one) for i, one in found.items() if not isinstance(one, TextRefused)]
+            await self.vectors.upsert(points)
+            done += [point.entry for point in points]
+        current = await self.text.get(done)
+        if gone := out_of_use((entry.id for entry in done), current):
             await self.vectors.remove(gone)
-        return len(entries) - len(gone)
+        return len(done) - len(gone)
 
     async def _mark(self, entries: Sequence[Entry], lacking: set[str]) -> None:
         identity = self.embedder.identity

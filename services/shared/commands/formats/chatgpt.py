@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,13 +17,13 @@ from services.shared.commands.formats.elsewhere import (
     NOT_SAID,
     ROLES,
     Statement,
-    When,
     branch,
     each,
     readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
+from services.shared.commands.formats.times import When
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
@@ -90,7 +91,12 @@ class _Conversation(BaseModel):
     id: str | None = None
     title: Any = None
     create_time: When | None = None
+    update_time: When | None = None
     is_do_not_remember: Any = None
+
+    def began(self) -> datetime | None:
+        """When it began, or at least was there."""
+        return self.create_time or self.update_time
 
 
 def read_chatgpt(source: Source) -> Iterator[Turn]:
@@ -107,7 +113,7 @@ def read_chatgpt(source: Source) -> Iterator[Turn]:
             if conversation is not None and conversation.is_do_not_remember is True:
                 source.skipped[_OFF_THE_RECORD] += _messages(conversation.mapping.values())
             elif conversation is not None:
-                yield from turns(source, _statements(source, conversation, where), conversation.create_time)
+                yield from turns(source, _statements(source, conversation, where), conversation.began())
 
 
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:

@@ -16,7 +16,6 @@ from services.shared.commands.formats.elsewhere import (
     NOT_SAID,
     ROLES,
     Statement,
-    When,
     each,
     named_after,
     paragraphs,
@@ -26,6 +25,7 @@ from services.shared.commands.formats.elsewhere import (
     turns,
 )
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source
+from services.shared.commands.formats.times import When
 
 _DOCUMENTS = re.compile(r"(^|/)((conversations|memories)(-\d+)?|memories/[^/]+)\.json$")
 _PROJECTS = re.compile(r"(^|/)projects(-\d+)?(/[^/]+)?\.json$")
@@ -66,6 +66,7 @@ class _Conversation(BaseModel):
     uuid: str | None = None
     name: Any = None
     created_at: When | None = None
+    updated_at: When | None = None
     current_leaf_message_uuid: str | None = None
 
 
@@ -96,7 +97,9 @@ def _turns(source: Source, data: Any, where: str) -> Iterator[Turn]:
     elif "prompt_template" in told and "chat_messages" not in told:
         source.skipped[_OF_PROJECTS] += 1
     elif (conversation := readable(source, _Conversation, data, where)) is not None:
-        yield from turns(source, _statements(source, conversation, where), conversation.created_at)
+        yield from turns(
+            source, _statements(source, conversation, where), conversation.created_at or conversation.updated_at
+        )
 
 
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:

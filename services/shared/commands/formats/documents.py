@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import re
@@ -18,12 +19,14 @@ from services.shared.commands.formats.source import (
     STDIN,
     FormatError,
     Source,
+    check_held,
     without_mark,
 )
 
 MAX_UNPACKED_BYTES = 16 * MAX_DOCUMENT_BYTES
 """Bytes of all documents in an archive, as they are when unpacked."""
 
+_SPACE = re.compile(rb"\s*+")
 _PROJECTS = "files of projects, which are not read"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive without files
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
@@ -55,10 +58,11 @@ def documents(
 
 def document(raw: bytes, name: str) -> Any:
     """The JSON document, or the list of the documents of a JSON Lines file."""
-    first, _, rest = raw.strip().partition(b"\n")
-    if not rest or not _is_json(first):
+    check_held(raw, name)
+    end = raw.find(b"\n", _SPACE.match(raw).end())  # type: ignore[union-attr]
+    if end < 0 or _SPACE.fullmatch(raw, end) or not _is_json(raw[:end]):
         return _parsed(raw, name)
-    lines = enumerate(raw.split(b"\n"), start=1)
+    lines = enumerate(io.BytesIO(raw), start=1)
     return [_parsed(line, f"{name}:{number}") for number, line in lines if line.strip()]
 
 
@@ -82,7 +86,8 @@ def _parsed(raw: bytes, where: str) -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(raw)
     try:
-        raw.decode()
+        for _ in codecs.iterdecode(io.BytesIO(raw), "utf-8"):
+            pass  # a line at a time: the whole may take four times its bytes
     except UnicodeDecodeError:
         raise FormatError(f"{where}: is not UTF-8: save it as UTF-8") from None
     raise FormatError(f"{where}: is not JSON: {problem}")

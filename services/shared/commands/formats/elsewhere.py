@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_args
+from datetime import datetime
+from typing import Any, get_args
 from uuid import uuid5
-
-from pydantic import AfterValidator
 
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import EntryType, Role, Turn
-from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, M, Source, checked, later
+from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, M, Source, checked
+from services.shared.commands.formats.times import filled
 from services.shared.core.salience import detect_type
 
 NOT_SAID = "of tools and systems"
@@ -27,7 +26,6 @@ ABANDONED = "of branches not taken"
 MORE = "pages of larger results, whose other pages are not in the file"
 ENDING = "with an end to come, which memory does not keep"
 
-_STEP = timedelta(seconds=1)
 _LONGEST_TAG = 64
 _MOST_TAGS = 16
 _LONGEST_NAME = 256
@@ -40,9 +38,6 @@ ROLES: Mapping[str, Role] = {
     "aimessagechunk": "assistant",
 }
 """The roles of those that say something; all others are tools and systems."""
-
-When = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))]
-"""A time in ISO 8601 or as Unix time; one without a zone is taken as UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +65,22 @@ class Statement:
 
 
 def turns(source: Source, statements: Iterable[Statement], began: datetime | None = None) -> Iterator[Turn]:
-    """The turns of statements that follow each other; one without a time was made a second after the one before it.
+    """The turns of statements that follow each other, those without a time at the one that follows from `filled`.
 
-    The first without a time was made when all `began`, or so that the last was made now. What has no text, or more
-    than is taken, or half a character in it, or is there already, is left out and counted.
+    What has no text, or more than is taken, or half a character in it, or is there already, is left out and counted.
     """
     listed = list(statements)
     said: Counter[str] = Counter()
     read: set[tuple[str, str | None]] = set()
-    clock = began or datetime.now(UTC) - len(listed) * _STEP
-    for statement in listed:
-        clock = statement.at or clock
+    times = filled([statement.at for statement in listed], began)
+    for statement, at in zip(listed, times, strict=True):
         if _is_fit(source, statement):
-            turn = source.turn(statement.where, _fields(source, statement, clock, said))
+            turn = source.turn(statement.where, _fields(source, statement, at, said))
             if (turn.user_id, turn.turn_id) not in read:
                 yield turn
             else:
                 source.skipped[REPEATED] += 1
             read.add((turn.user_id, turn.turn_id))
-        clock = later(clock, _STEP)
 
 
 def _is_fit(source: Source, statement: Statement) -> bool:

@@ -4,23 +4,69 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import BinaryIO
 
 from contracts.v1.turns import Turn
+from services.shared.cache import Cache
 from services.shared.commands.formats.source import FormatError, Source, parsed, without_mark
+from services.shared.commands.formats.times import filled
 
 MAX_LINE_BYTES = 1024 * 1024
 
+Place = tuple[str, str, str | None]
+_MOST_HELD = 256
+_MOST_CONVERSATIONS = 10_000
 _BEGINNING = 64 * 1024
 _SHAPES = {rb'"mapping"\s*:': "--format chatgpt", rb'"chat_messages"\s*:': "--format claude"}
 """Keys that only the lists of one format have."""
 
 
 def read_jsonl(source: Source) -> Iterator[Turn]:
-    """The turns of a file, read line by line; `source` fills in users and spaces that are missing."""
+    """The turns of a file, read line by line; `source` fills in users and spaces that are missing.
+
+    What has no time among dated turns of its conversation was said next to them; a pipe is not held up for that.
+    """
     with source.open() as file:
-        for number, line in _lines(file, source):
-            yield _turn(source, line, f"{source.name}:{number}")
+        turns = (_turn(source, line, f"{source.name}:{number}") for number, line in _lines(file, source))
+        yield from _dated(turns, most_held=_MOST_HELD if source.rereadable else 0)
+
+
+def _dated(turns: Iterator[Turn], *, most_held: int) -> Iterator[Turn]:
+    last: Cache[Place, datetime] = Cache(_MOST_CONVERSATIONS)
+    held: list[Turn] = []
+    waiting: set[Place] = set()
+    try:
+        for turn in turns:
+            held.append(turn)
+            (waiting.add if turn.created_at is None else waiting.discard)(_place(turn))
+            if not waiting or len(held) > most_held:
+                yield from _settled(held, last)
+                held.clear()
+                waiting.clear()
+    except FormatError:  # which is told of after what was read before
+        yield from _settled(held, last)
+        raise
+    yield from _settled(held, last)
+
+
+def _settled(held: list[Turn], last: Cache[Place, datetime]) -> list[Turn]:
+    """The turns with the times that follow from others of their conversation, the `last` ones read among them."""
+    settled = list(held)
+    for place in dict.fromkeys(map(_place, held)):
+        here = [n for n, turn in enumerate(held) if _place(turn) == place]
+        before = last.get(place)
+        times = [*([before] if before else []), *(held[n].created_at for n in here)]
+        if any(times):
+            found = filled(times)[-len(here) :]
+            last.put(place, found[-1])
+            for n, at in zip(here, found, strict=True):
+                settled[n] = held[n].model_copy(update={"created_at": at})
+    return settled
+
+
+def _place(turn: Turn) -> Place:
+    return turn.user_id, turn.space, turn.conversation_id
 
 
 def _lines(file: BinaryIO, source: Source) -> Iterator[tuple[int, bytes]]:

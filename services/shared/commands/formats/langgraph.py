@@ -16,7 +16,6 @@ from services.shared.commands.formats.elsewhere import (
     REPEATED,
     ROLES,
     Statement,
-    When,
     each,
     fact_type,
     readable,
@@ -25,6 +24,7 @@ from services.shared.commands.formats.elsewhere import (
     turns,
 )
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked
+from services.shared.commands.formats.times import When, filled
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 _TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
@@ -73,18 +73,27 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
     a branch that was left for another one are left out.
     """
     for name, document in documents(source, _DOCUMENTS):
-        states = []
+        states, facts = [], []
         for number, data in enumerate(each(document, "items", "threads", "states", "checkpoints"), start=1):
             where = f"{name}: item {number}"
             if isinstance(data, dict) and "key" in data and "value" in data:
-                item = readable(source, _Item, data, where)
-                yield from turns(source, [_fact(item, where)] if item else [])
+                if (item := readable(source, _Item, data, where)) is not None:
+                    facts.append(_fact(item, where))
             elif (state := _state(data, where)) is not None:
                 states.append((where, state))
             else:
                 source.skipped[WITHOUT_TEXT] += 1
-        states.sort(key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
-        yield from _threads(source, _on_the_line(source, states))
+        yield from turns(source, facts)
+        yield from _threads(source, _on_the_line(source, _in_order(states)))
+
+
+def _in_order(states: list[tuple[str, _State]]) -> list[tuple[str, _State]]:
+    """The states by time; one without a time was next to those that have one."""
+    if any(state.at for _, state in states):
+        times = filled([state.at for _, state in states])
+        dated = zip(states, times, strict=True)
+        states = [(where, state.model_copy(update={"at": at})) for (where, state), at in dated]
+    return sorted(states, key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
 
 
 def _on_the_line(source: Source, states: list[tuple[str, _State]]) -> list[tuple[str, _State]]:

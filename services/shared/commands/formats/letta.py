@@ -17,7 +17,6 @@ from services.shared.commands.formats.elsewhere import (
     NOT_SAID,
     ROLES,
     Statement,
-    When,
     each,
     fact_type,
     paragraphs,
@@ -26,6 +25,7 @@ from services.shared.commands.formats.elsewhere import (
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
+from services.shared.commands.formats.times import When
 
 _DOCUMENTS = re.compile(r"\.(af|jsonl?)$")
 _NUMBERED = re.compile(r"message-\d+")  # the name of a message in a file is its place

@@ -18,13 +18,13 @@ from services.shared.commands.formats.elsewhere import (
     OUTDATED,
     ROLES,
     Statement,
-    When,
     each,
     fact_type,
     readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
+from services.shared.commands.formats.times import When
 
 _UNCHANGED = "without a change"
 _EVENTS = {"DELETE": DELETED, "NONE": _UNCHANGED}  # what `add` answers of memories that are gone, or were there before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid5
 
@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Role, Turn
 from services.shared.commands.formats.documents import document
-from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later
+from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked
+from services.shared.commands.formats.times import STEP, When, filled
 
-_STEP = timedelta(seconds=1)
 _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -27,13 +27,13 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 class _Message(BaseModel):
-    """One message. Times are ISO 8601 or Unix time; a time without a zone is taken as UTC."""
+    """One message."""
 
     role: str
     content: str | list[dict[str, Any]] | None = None
     name: str | None = None
-    created_at: datetime | None = None
-    timestamp: datetime | None = None
+    created_at: When | None = None
+    timestamp: When | None = None
 
     def words(self) -> str:
         """The text of all parts; pictures, sounds and calls have none."""
@@ -44,8 +44,7 @@ class _Message(BaseModel):
 
     def at(self) -> datetime | None:
         """When it was said, if the file knows."""
-        at = self.created_at or self.timestamp
-        return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+        return self.created_at or self.timestamp
 
 
 class _Conversation(BaseModel):
@@ -55,6 +54,7 @@ class _Conversation(BaseModel):
     conversation_id: str | None = None
     id: str | None = None
     user_id: str | None = None
+    created_at: When | None = None
 
 
 def read_openai(source: Source) -> Iterator[Turn]:
@@ -68,29 +68,28 @@ def read_openai(source: Source) -> Iterator[Turn]:
         given = conversation.conversation_id or conversation.id
         conversation_id = given or (stem if alone else f"{stem}/{number}")
         where = source.name if alone else f"{source.name}: conversation {number}"
-        yield from _turns(source, conversation, conversation_id, where, now - left * _STEP)
+        yield from _turns(source, conversation, conversation_id, where, now - left * STEP)
         left -= len(conversation.messages)
 
 
 def _turns(
     source: Source, conversation: _Conversation, conversation_id: str, where: str, clock: datetime
 ) -> Iterator[Turn]:
-    """The messages in order; one without a time was said a second after the one before it, the first at `clock`."""
+    """The messages in order; where none has a time, and the conversation has none, the first was said at `clock`."""
     user_id = source.user or conversation.user_id
     if user_id is None:
         raise FormatError(f"{where}: does not say whose memory it is: use --user")
-    for index, data in enumerate(conversation.messages):
-        spot = f"{where}: message {index + 1}"
-        message = checked(_Message, data, spot)
+    spots = [f"{where}: message {number}" for number in range(1, len(conversation.messages) + 1)]
+    messages = [checked(_Message, data, spot) for data, spot in zip(conversation.messages, spots, strict=True)]
+    times = filled([message.at() for message in messages], conversation.created_at or clock)
+    for index, (message, spot, at) in enumerate(zip(messages, spots, times, strict=True)):
         if message.role not in _ROLES:
             raise FormatError(f"{spot}: role: is none of {', '.join(_ROLES)}")
-        clock = message.at() or clock
         if message.words():
-            place = {"user_id": user_id, "space": source.space or "default", "created_at": clock}
+            place = {"user_id": user_id, "space": source.space or "default", "created_at": at}
             yield source.turn(spot, place | _fields(message, conversation_id, index))
         else:
             source.skipped[WITHOUT_TEXT] += 1
-        clock = later(clock, _STEP)
 
 
 def _fields(message: _Message, conversation_id: str, index: int) -> dict[str, Any]:

@@ -19,6 +19,12 @@ Format = Literal["jsonl", "openai", "chatgpt", "claude", "mem0", "zep", "letta",
 
 STDIN = Path("-")
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+MAX_HELD_BYTES = 4 * MAX_DOCUMENT_BYTES
+"""Bytes of memory that a document may take when it is read: many short values take far more than their letters."""
+
+_TAKES = {b"{": 200, b"[": 72, b",": 40, b":": 32}
+"""Bytes of memory for what stands at each of these."""
+
 WITHOUT_TEXT = "without text"
 UNREADABLE = "that cannot be read"
 
@@ -101,8 +107,20 @@ class Source:
         return turn
 
 
+def held_by(raw: bytes) -> int:
+    """The bytes of memory that a JSON document takes with what is read from it, rather too many than too few."""
+    return len(raw) + sum(size * raw.count(mark) for mark, size in _TAKES.items())
+
+
+def check_held(raw: bytes, where: str) -> None:
+    """Refuse a document before it takes more memory than it may."""
+    if held_by(raw) > MAX_HELD_BYTES:
+        raise FormatError(f"{where}: would take more than {MAX_HELD_BYTES:,} bytes of memory: split it")
+
+
 def parsed(raw: bytes, where: str) -> Any:
     """The value of a JSON document in UTF-8."""
+    check_held(raw, where)
     try:
         return from_json(raw)
     except ValueError as error:

@@ -22,12 +22,12 @@ from services.shared.commands.formats.elsewhere import (
     OUTDATED,
     ROLES,
     Statement,
-    When,
     named_after,
     readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
+from services.shared.commands.formats.times import When
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 _MESSAGES = ("messages",)

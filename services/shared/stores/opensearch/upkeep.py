@@ -32,6 +32,8 @@ _NOT_PUT_AWAY: Json = {"terms": {"status": ["active", "superseded"]}}
 _UNENRICHED: Json = {"term": {"enriched": False}}
 _PENDING: Json = {"term": {"embedding_state": "pending"}}
 
+_UNEMBEDDABLE: Json = {"term": {"embedding_state": "error"}}
+
 _OF_TURNS = {
     "turns": _TURN,
     "merged": queries.all_of([_TURN, {"term": {"outcome": "merged"}}]),
@@ -45,6 +47,7 @@ _OF_ENTRIES = {
     "inactive": {"terms": {"status": ["archived", "superseded", "forgotten"]}},
     "unenriched": queries.all_of([_ACTIVE, _UNENRICHED]),
     "unembedded": queries.all_of([_ACTIVE, _PENDING]),
+    "unembeddable": queries.all_of([_ACTIVE, _UNEMBEDDABLE]),
 }
 
 _COUNTED = {"types": "type", "themes": "themes", "states": "embedding_state"}

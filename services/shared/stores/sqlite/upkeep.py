@@ -28,6 +28,10 @@ SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending')
 FROM entries INDEXED BY entries_unfinished
 WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
 
+_UNEMBEDDABLE = """
+SELECT count(*) FROM entries INDEXED BY entries_embedding
+WHERE status = 'active' AND embedding_state = 'error' AND """
+
 _HERE = """scope IN (SELECT scope FROM scopes WHERE user_id = :user AND space = coalesce(:space, space)
     AND persona_id IN ('', coalesce(:persona, persona_id))) AND status = 'active'"""
 
@@ -72,10 +76,11 @@ class SqliteUpkeep(Engine):
     @reading
     def counts(self, db: sqlite3.Connection, user_id: str | None = None) -> StageCounts:
         mine = "TRUE" if user_id is None else "scope IN (SELECT scope FROM scopes WHERE user_id = :user)"
-        (turns, entries, inactive, merged, refused), (undecided,), (unenriched, unembedded) = (
-            db.execute(query + mine, {"user": user_id}).fetchone() for query in (_SETTLED, _UNDECIDED, _UNFINISHED)
+        (turns, entries, inactive, merged, refused), (undecided,), (unenriched, unembedded), (unembeddable,) = (
+            db.execute(query + mine, {"user": user_id}).fetchone()
+            for query in (_SETTLED, _UNDECIDED, _UNFINISHED, _UNEMBEDDABLE)
         )
-        return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded)
+        return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded, unembeddable)
 
     @reading
     def overview(
