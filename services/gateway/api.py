@@ -39,7 +39,9 @@ from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
+from services.shared.core.wrappers import as_spoken
 from services.shared.refused import RefusedTurns, in_place_of
+from services.shared.tasks import beside_the_loop
 
 Json = dict[str, Any]
 
@@ -382,11 +384,12 @@ async def publish_turn(
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
     conversation = turn.user_id, turn.space, turn.conversation_id
-    is_unwanted = edge.refused_turns.refuse(conversation, turn, time.monotonic_ns())
-    incognito = body.incognito or is_unwanted or await _is_refused(edge, turn)
+    said = await beside_the_loop(partial(as_spoken, turn), len(turn.text))
+    is_unwanted = edge.refused_turns.refuse(conversation, said or turn, time.monotonic_ns())
+    incognito = body.incognito or is_unwanted or said is None or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
-            await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)
+            await edge.memory.publish((said or turn).model_copy(update={"turn_id": turn_id}), incognito=incognito)
             if is_unwanted and turn.role == "user" and not body.incognito:
                 await edge.memory.publish(in_place_of(turn, turn_id))
     except TimeoutError:
