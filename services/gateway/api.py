@@ -41,7 +41,6 @@ from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.core.wrappers import as_spoken
 from services.shared.refused import RefusedTurns, in_place_of
-from services.shared.tasks import beside_the_loop
 
 Json = dict[str, Any]
 
@@ -384,7 +383,7 @@ async def publish_turn(
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
     conversation = turn.user_id, turn.space, turn.conversation_id
-    said = await beside_the_loop(partial(as_spoken, turn), len(turn.text))
+    said = await asyncio.to_thread(as_spoken, turn)
     is_unwanted = edge.refused_turns.refuse(conversation, said or turn, time.monotonic_ns())
     incognito = body.incognito or is_unwanted or said is None or await _is_refused(edge, turn)
     try:

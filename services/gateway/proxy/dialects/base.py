@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -40,6 +41,8 @@ _ENDS_SEEN = 4096
 
 TEXT_KINDS = ("text", "input_text", "output_text")
 """The types of parts of text in all three APIs."""
+
+_QUOTED = re.compile(r'"((?=[^"]*\s)(?:[^"\\]|\\.)*+)"', re.DOTALL)
 
 CACHE_MARK = "cache_control"
 """Field with which a client ends a part of the prompt that the provider keeps."""
@@ -362,8 +365,13 @@ def text_of(content: Json, kinds: Container[str]) -> str:
 
 
 def said_in(role: Role | None, content: Json, kinds: Container[str]) -> str:
-    """What was said in a message's content; see `spoken_by`."""
-    return spoken_by(role, *_texts(content, kinds))
+    """What was said in a message's content; see `spoken_by`.
+
+    Of a user all of it may be in quotation marks: so programs pass on what was typed to them on a command line.
+    """
+    said = spoken_by(role, *_texts(content, kinds))
+    quoted = _QUOTED.fullmatch(said) if role == "user" else None
+    return quoted[1].replace('\\"', '"') if quoted else said
 
 
 def _texts(content: Json, kinds: Container[str]) -> list[str]:

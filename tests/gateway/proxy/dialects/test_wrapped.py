@@ -108,6 +108,21 @@ def test_rules_that_the_system_prompt_ends_with_are_not_said(dialect: Dialect) -
 
 
 @ALL
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (f'"{SAID}"', SAID),
+        ('"I say \\"hi\\" to Ida."', 'I say "hi" to Ida.'),
+        ('"Hi" and "bye" are words', '"Hi" and "bye" are words'),
+        ('"Hi" she said "bye"', '"Hi" she said "bye"'),
+        ('"heron"', '"heron"'),
+    ],
+)
+def test_what_a_program_put_between_quotation_marks_as_a_whole_was_said(dialect: Dialect, sent: str, said: str) -> None:
+    assert ask(dialect, [user(dialect, REMINDER, sent)]).question == said
+
+
+@ALL
 def test_thoughts_in_a_history_are_not_what_the_assistant_said(dialect: Dialect) -> None:
     answer = {"role": "assistant", "content": "<thinking>tea?</thinking>\nTea."}
     asked = ask(dialect, [{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Why?"}])
