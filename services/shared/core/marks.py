@@ -21,7 +21,7 @@ _BEGINS, _ENDS, _OF = (wordlists.words("wrappers", section) for section in ("beg
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _TAG = re.compile(
     r"<(?P<sign>/?)(?P<name>[^\W\d][\w.:-]{0,63})"
-    r"(?P<note>(?:\s(?:[^<>\"']{1,400}+|\"[^\"]{0,400}+\"|'[^']{0,400}+'){0,40}+)?+)>"
+    r"(?P<note>(?:\s(?:[^<>\"']{1,400}+|\"[^\"]{0,400}+\"|'[^']{0,400}+'){0,40}+)?+)(?P<void>/?)>"
 )
 _LEFT = "".join(re.escape(sign) for sign in map(chr, range(0x10000)) if unicodedata.category(sign) == "Ps") + "<‹«◁◀"
 _RIGHT = "".join(re.escape(sign) for sign in map(chr, range(0x10000)) if unicodedata.category(sign) == "Pe") + ">›»▷▶"
@@ -59,13 +59,17 @@ class Mark(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A part of a text between two marks; without a closing one it goes to the end."""
+    """A part of a text between two marks; without a closing one it goes to the end.
+
+    It is not sure which mark closes it where the name stands within once more.
+    """
 
     opener: Mark
     begin: int
     end: int
     inner: tuple[int, int]
     is_closed: bool = True
+    is_sure: bool = True
 
 
 class Marked(NamedTuple):
@@ -110,6 +114,7 @@ def marked(text: str) -> Marked:
 def _paired(marks: Sequence[Mark]) -> tuple[list[Pair], list[Mark], list[Mark]]:
     """Each closing mark with the latest that it closes; what was opened in between is closed by it as well."""
     stack: list[Mark] = []
+    closers: dict[tuple[str, str], Mark] = {}
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     pairs, unopened = [], []
     for mark in marks:
@@ -123,11 +128,19 @@ def _paired(marks: Sequence[Mark]) -> tuple[list[Pair], list[Mark], list[Mark]]:
             unopened.append(mark)
             continue
         opener = stack[at]
+        closers[_keys(opener)[0]] = mark
         pairs.append(Pair(opener, opener.begin, mark.end, (opener.end, mark.begin)))
         while len(stack) > at:
             for key in _keys(stack.pop()):
                 places[key].pop()
-    return sorted(pairs, key=lambda pair: pair.begin), stack, unopened
+    unclosed = []
+    for mark in stack:
+        closer = closers.get(_keys(mark)[0])
+        if mark.kind == TAG and closer is not None and closer.begin > mark.end:  # it names itself within
+            pairs.append(Pair(mark, mark.begin, closer.end, (mark.end, closer.begin), is_sure=False))
+        else:
+            unclosed.append(mark)
+    return sorted(pairs, key=lambda pair: (pair.begin, -pair.end)), unclosed, unopened
 
 
 def _keys(mark: Mark) -> tuple[tuple[str, str], ...]:
@@ -148,13 +161,13 @@ def _opened_at(mark: Mark, stack: Sequence[Mark], places: dict[tuple[str, str], 
 def _tags(text: str) -> Iterator[Mark]:
     for found in _TAG.finditer(text):
         name, note, words = found["name"], found["note"], split(found["name"])
-        if note.endswith("/"):
-            continue
         closes, says_begin = bool(found["sign"]), False
-        if not closes and len(words) > 1 and (words[0] in _ENDS or words[0] in _BEGINS):
+        if not closes and words[:1] and words[0] in _ENDS | _BEGINS and (len(words) > 1 or words[0] in _ENDS):
             closes, says_begin = words[0] in _ENDS, words[0] in _BEGINS
             name = "_".join(_named(words[1:]))
-        yield Mark(TAG, (name.lower(),), *found.span(), closes, says_begin, note, name)
+        yield Mark(TAG, (name.lower(),) if name else (), *found.span(), closes, says_begin, note, name)
+        if note.endswith("/") or found["void"]:
+            yield Mark(TAG, (name.lower(),), found.end(), found.end(), closes=True)
 
 
 def _named(words: Sequence[str]) -> list[str]:
@@ -166,7 +179,7 @@ def _brackets(text: str) -> Iterator[Mark]:
         left = found["left"]
         if left == "<" and text[found.start() + 1] not in _SIGNS:
             continue  # a tag
-        if left in "({" and text[found.start() + 1] not in _SIGNS:
+        if left == "(":
             continue
         if (mark := _mark(left, found["label"], found.span(), is_signed=bool(found["sign"]))) is not None:
             yield mark
@@ -205,13 +218,13 @@ def _lines(text: str) -> Iterator[Mark]:
             continue
         mark = _mark(f"{left[:1]}\n", label, line.span(), is_signed=is_signed)
         if mark is not None and _is_line(mark, left, right):
-            is_loud = label.split()[0].isupper() and len(left) > 1 and left[0] != "#"
+            is_loud = label.split()[0].isupper() and len(left) > 1 and bool(right)
             yield mark._replace(note=label if is_loud else "")
 
 
 def _is_line(mark: Mark, left: str, right: str) -> bool:
     """Whether a line may be a mark: by the signs around it, or by what it says beside those of a comment or heading."""
-    if len(left) > 1 and (right or left[0] != "#"):
+    if len(left) > 1 and (right or left[0] not in "#/"):
         return True
     says = (mark.closes or mark.says_begin) and any(mark.words)
     return says and (mark.note.isupper() or left[:2] == "##")

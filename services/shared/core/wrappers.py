@@ -17,6 +17,7 @@ from services.shared.core.marks import TAG, Mark, Marked, Pair, Places, fences, 
 from services.shared.core.thoughts import without_thoughts
 
 _MARKUP = wordlists.words("wrappers", "markup")
+_DOCUMENTS = wordlists.words("wrappers", "documents")
 _EMPTY = wordlists.words("wrappers", "markup without content")
 _MAY_BE_MARKUP = wordlists.words("wrappers", "markup or document")
 _SAID, _SAID_WEAKLY, _BESIDE = (wordlists.words("wrappers", name) for name in ("said", "said weakly", "said beside"))
@@ -51,6 +52,7 @@ _SAID_HEADING = re.compile(
     rf"|\W{{0,3}}{wordlists.pattern('wrappers', 'said label')}\W{{0,3}}:\**[ \t]*)",
     re.IGNORECASE | re.MULTILINE,
 )
+_RULED = re.compile(r"\A[ \t\r]*\n\s*?\n[ \t]*[-=*_~]{3,}+[ \t]*\n[ \t]*\n")
 _CALL = re.compile(r"[^\n{]{0,200}\{\"[^\n]*\}")
 _OWN_HEADING = re.compile(
     rf"^#{{1,6}}[ \t]+(?=my|user|current){wordlists.pattern('wrappers', 'said heading')}[ \t]*:?[ \t]*$",
@@ -139,15 +141,20 @@ def without_rules(text: str, systems: Sequence[str]) -> str:
 
 
 def _read(text: str, nested: int) -> _Part:
+    text = text.removeprefix("\ufeff")
     if not _MAY_WRAP.search(text):
         return _Part(text.strip())
     marks = marked(text)
     wrappers = list(_Reading(text, marks).wrappers(nested))
     if not wrappers:
         return _Part(_under_own_heading(text).strip())
-    kept = _kept(text, wrappers)
-    if wrappers and len(kept) > 1 and any(each.strip() for each in kept[1:]) and _is_rules(kept[0], wrappers, marks):
-        kept = ["", *map(_without_scaffold, kept[1:])]
+    first, *rest = _kept(text, wrappers)
+    rest = [_RULED.sub("", piece) for piece in rest]
+    is_rules = any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)
+    has_caption = not first.strip() and bool(text[: wrappers[0].begin].strip())
+    if is_rules or has_caption or _ANSWER.search(rest[-1]):
+        rest = [_without_scaffold(piece) for piece in rest]
+    kept = ["" if is_rules else first, *rest]
     said = [one for one in wrappers if one.said]
     surely = tuple(one.said for one in said if one.is_sure)
     return _Part(_joined(kept), True, tuple(one.said for one in said), surely)
@@ -221,7 +228,7 @@ class _Reading:
         self._text, self._marks = text, marks
         self._fences = list(fences(text))
         self._lines = Places([found.start() for found in re.finditer("\n", text)])
-        tags = [mark for mark in marks.every if mark.kind == TAG]
+        tags = [mark for mark in marks.every if mark.kind == TAG and mark.words]
         self._markup = Places([mark.begin for mark in tags if mark.words[0] in _MARKUP])
         self._begins = {pair.begin for pair in marks.pairs if not _is_markup_name(pair.opener)}
         self._done = 0
@@ -263,6 +270,11 @@ class _Reading:
     def _is_apart(self, pair: Pair) -> bool:
         """Whether a part stands on lines of its own, or between sentences."""
         before, after = self._before(pair.begin), self._after(pair.end)
+        if not pair.is_sure and before is not None:
+            return False
+        if pair.end == pair.inner[1]:  # <name … />
+            opener, is_empty = pair.opener, pair.opener.words[0] in _EMPTY
+            return before is None and after is None and not is_empty and (len(opener.parts) > 1 or bool(opener.note))
         is_line = pair.opener.kind.endswith("\n")
         if is_line or (before is None and after is None):
             return True
@@ -287,7 +299,7 @@ class _Reading:
             return True
         if opener.kind != TAG:
             return False
-        tells = opener.note.strip() or len(opener.parts) > 1 or opener.says_begin or pair.begin == 0
+        tells = opener.note.strip() or len(opener.parts) > 1 or opener.says_begin
         is_alone = self._after(opener.end) is None
         return len(rest) >= _LEAST_CUT or bool(tells and (is_alone or opener.note))
 
@@ -298,7 +310,8 @@ class _Reading:
         label = _FILE.fullmatch(line.strip()) is not None
         is_quotes = pair.opener.kind[0] in "\"':%@"
         info, size = pair.opener.note, pair.inner[1] - pair.inner[0]
-        if not (label or is_quotes or _OF_FILE.search(info) or size > _LONGEST_FENCE):
+        is_document = len(pair.opener.words) == 1 and not _DOCUMENTS.isdisjoint(pair.opener.words)
+        if not (label or is_quotes or is_document or _OF_FILE.search(info) or size > _LONGEST_FENCE):
             return None
         begin = self._text.rindex(line, 0, pair.begin) if label else pair.begin
         return _Wrapper(begin, pair.end, pair.opener.words)
