@@ -18,6 +18,7 @@ _LEAKED = re.compile(r"\s*analysis(?=[A-Z\W])")
 _FINAL = "assistantfinal"
 _SIGNS_OF_CHANNELS = re.compile(r"<\|(?:start|end|return|call|message|channel|constrain)\|>(?:assistant\b)?")
 _ENDS_SENTENCE = re.compile(r"[.!?…:。！？：][\"'”’)\]*_]*\s*$|^\s*$|\n[ \t]*$")
+_INDENTED = re.compile(r"\n(?: {4}|\t)[ \t]*\Z")  # a block of code
 _GOES_ON = re.compile(r"[ \t]+[^\W\d_A-ZÀ-Þ]|[ \t]*[,;.!?)`'’\"]")
 
 
@@ -74,7 +75,8 @@ def _candidates(text: str) -> Iterator[tuple[Pair, bool | None]]:
         if _is_thought(pair.opener):
             yield pair, False
     for mark in filter(_is_thought, marks.unclosed):
-        yield Pair(mark, mark.begin, len(text), (mark.end, len(text)), False), False
+        if not mark.kind.endswith("\n"):  # a heading between rules
+            yield Pair(mark, mark.begin, len(text), (mark.end, len(text)), False), False
 
 
 def _is_meant(text: str, pair: Pair, cut: int) -> bool:
@@ -82,6 +84,8 @@ def _is_meant(text: str, pair: Pair, cut: int) -> bool:
     before, after = text[max(cut, pair.begin - _NEAR) : pair.begin], text[pair.end : pair.end + _NEAR]
     if not before.strip() and pair.begin - cut < _NEAR:
         return True
+    if _INDENTED.search(before):
+        return False
     ends_line = not after.strip(" \t") or after.lstrip(" \t").startswith("\n")
     if pair.is_closed and ends_line and before.rstrip(" \t").endswith("\n"):
         return True

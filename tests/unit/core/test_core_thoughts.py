@@ -49,6 +49,12 @@ THOUGHTS = [
     f"{A}\n\n<thinking>{HM}",
     f"{A} <think>{HM}</think>",
     f"{A}\n```reasoning\n{HM}",
+    f"~~~thinking\n{HM}\n~~~\n{A}",
+    f":::thinking\n{HM}\n:::\n{A}",
+    f"<self_reflection>{HM}</self_reflection>{A}",
+    f"<!-- thinking -->\n{HM}\n<!-- /thinking -->\n{A}",
+    f'<details class="thinking">\n{HM}\n</details>\n{A}',
+    f"**<think>**\n{HM}\n**</think>**\n\n{A}",
     f'<think_step n="1">{HM}</think_step>\n{A}',
 ]
 
@@ -89,6 +95,10 @@ def test_what_stands_around_thoughts_is_kept() -> None:
         "Put it between <think> and </think>, then go on.",
         "wrap it in <think>…</think> tags please",
         "Close with </think> at the end.",
+        "Use:\n\n    <think>\n    hm\n    </think>\n\nfor it.",
+        "1. Open with <think>\n2. Close with </think>\n3. Answer",
+        "| mark | use |\n|---|---|\n| <think> | thoughts |\n| </think> | end |",
+        "=== Reasoning ===\nTea is warm.",
         "The mark at the end is </think>.",
         "The model writes `<think>hm</think>` before it answers.",
         "```html\n<think>\nhm\n</think>\n```\nThis is how its answers look.",
