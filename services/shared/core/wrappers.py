@@ -20,7 +20,9 @@ _MARKUP = wordlists.words("wrappers", "markup")
 _DOCUMENTS = wordlists.words("wrappers", "documents")
 _EMPTY = wordlists.words("wrappers", "markup without content")
 _MAY_BE_MARKUP = wordlists.words("wrappers", "markup or document")
-_SAID, _SAID_WEAKLY, _BESIDE = (wordlists.words("wrappers", name) for name in ("said", "said weakly", "said beside"))
+_SAID, _SAID_WEAKLY, _SAID_AT_LAST, _BESIDE = (
+    wordlists.words("wrappers", name) for name in ("said", "said weakly", "said if nothing else is", "said beside")
+)
 
 _USERS = frozenset({"user", "human"})
 
@@ -71,7 +73,7 @@ class _Wrapper(NamedTuple):
     end: int
     names: tuple[str, ...]
     said: str = ""
-    is_sure: bool = False
+    surety: int = 0
 
 
 class _Part(NamedTuple):
@@ -79,8 +81,7 @@ class _Part(NamedTuple):
 
     rest: str
     is_wrapped: bool = False
-    said: tuple[str, ...] = ()
-    surely_said: tuple[str, ...] = ()
+    said: tuple[_Wrapper, ...] = ()
 
 
 def as_spoken(turn: T) -> T | None:
@@ -114,16 +115,23 @@ def _known(*parts: str) -> str:
 
 def _spoken(parts: Sequence[str], nested: int) -> str:
     read = _typed([_read(part, nested) for part in parts])
-    for said in ([one for part in read for one in part.surely_said], [one for part in read for one in part.said]):
-        if said:
-            return "\n".join(said)
-    return "\n".join(part.rest for part in read if part.rest).strip()
+    said = [one for part in read for one in part.said]
+    surest = max((one.surety for one in said), default=0)
+    rest = "\n".join(part.rest for part in read if part.rest).strip()
+    if surest > 1 or not rest:
+        return "\n".join(one.said for one in said if one.surety == surest)
+    return rest
 
 
 def _typed(parts: Sequence[_Part]) -> Sequence[_Part]:
     """The parts without those that a program wrote before the one that was typed: beside some that it wrapped whole,
     others have something wrapped within, or tell of a call."""
-    if not parts or parts[-1].is_wrapped or not any(part.is_wrapped and not part.rest for part in parts):
+    if (
+        not parts
+        or parts[-1].is_wrapped
+        or any(part.said for part in parts)
+        or not any(part.is_wrapped and not part.rest for part in parts)
+    ):
         return parts
     return [part for part in parts if not (part.is_wrapped or _CALL.fullmatch(part.rest))]
 
@@ -155,9 +163,7 @@ def _read(text: str, nested: int) -> _Part:
     if is_rules or has_caption or _ANSWER.search(rest[-1]):
         rest = [_without_scaffold(piece) for piece in rest]
     kept = ["" if is_rules else first, *rest]
-    said = [one for one in wrappers if one.said]
-    surely = tuple(one.said for one in said if one.is_sure)
-    return _Part(_joined(kept), True, tuple(one.said for one in said), surely)
+    return _Part(_joined(kept), True, tuple(one for one in wrappers if one.said))
 
 
 def _kept(text: str, wrappers: Sequence[_Wrapper]) -> list[str]:
@@ -258,7 +264,7 @@ class _Reading:
         inner = self._text[slice(*pair.inner)]
         surety = _names_said(opener)
         said = _spoken((inner,), nested - 1) if surety and nested else ""
-        return _Wrapper(pair.begin, pair.end, opener.parts, said, is_sure=surety > 1)
+        return _Wrapper(pair.begin, pair.end, opener.parts, said, surety)
 
     def _is_markup(self, pair: Pair) -> bool:
         if not _is_markup_name(pair.opener) or pair.opener.says_begin:
@@ -334,9 +340,10 @@ def _is_markup_name(mark: Mark) -> bool:
 
 
 def _names_said(mark: Mark) -> int:
-    """How surely a mark says that what it opens was said: 2, or 1; 0 where it does not."""
+    """How surely a mark says that what it opens was said: 3, or 2; 1 where it counts if nothing else is left; or 0."""
     parts = {part for part in mark.parts if not part.isdigit()}
     own, is_users = parts - _BESIDE, not parts.isdisjoint(_USERS)
     if not (own or is_users) or (mark.kind == TAG and mark.note.strip() and not is_users):
         return 0
-    return 2 if own <= _SAID else int(own <= _SAID | _SAID_WEAKLY)
+    known = (_SAID, _SAID | _SAID_WEAKLY, _SAID | _SAID_WEAKLY | _SAID_AT_LAST)
+    return next((surety for surety, words in zip((3, 2, 1), known, strict=True) if own <= words), 0)

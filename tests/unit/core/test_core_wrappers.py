@@ -118,6 +118,8 @@ INVENTED = [
     (f'<webpage url="https://x.y/?a=1">\n<html><body><h1>Hi</h1>{DOC}</body></html>\n</webpage>\n{Q}',),
     (f"<conversation>\n<user>hello</user>\n<assistant>hi</assistant>\n</conversation>\n{Q}",),
     (f'{Q}\n<cursor-position line="3" />',),
+    (f"<selected_text>\n{DOC}\n</selected_text>\n\n<instruction>\n{Q}\n</instruction>",),
+    (f"<instruction>\nAnswer in one word.\n</instruction>\n{Q}",),
     ('Tool read was called with: {"path": "/x"}', f"<path>/x</path>\n<content>\n{DOC}\n</content>", Q),
 ]
 """The same with shapes that nobody named."""
