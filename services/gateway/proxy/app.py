@@ -223,7 +223,7 @@ class Proxy:
         _check_headers(request)
         named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
-            asked = await beside_the_loop(partial(dialect.read, body), len(passing.body))
+            asked = dialect.read(body)
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
