@@ -25,6 +25,7 @@ from services.gateway.api import Edge, too_often
 from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
 from services.gateway.proxy.dialects import Said
+from services.gateway.proxy.dialects.base import as_sent
 from services.gateway.proxy.exchanges import Exchange, flat
 from services.gateway.proxy.following import Following
 from services.gateway.proxy.overviews import Overviews
@@ -118,7 +119,7 @@ class ChatMemory:
         conversation = self._conversations.of(exchange.key)
         conversation.listed = False
         question = exchange.question or ""
-        is_kept = not (exchange.incognito or is_task(question))
+        is_kept = not (exchange.incognito or is_task(as_sent(exchange.asked)))
         if not (question and is_kept):
             return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=is_kept)
         was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
