@@ -33,9 +33,11 @@ from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
+from services.gateway.proxy.naming import is_placeholder, sent_name
 from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
 from services.gateway.proxy.settings import ProxySettings
+from services.gateway.proxy.tasks import is_task
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
@@ -55,7 +57,8 @@ _BROKEN = "The model behind the proxy closed the connection, or what it sent is 
 _SILENT = "The model did not answer within {:g} s; MEMORYBUS_PROXY_TIMEOUT_SECONDS gives it more time."
 _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
+_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space", "memory-task")
+_MAY_BE_EMPTY = ("memory-id", "memory-task")  # as programs send them that have nothing to put there
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
@@ -157,7 +160,8 @@ class Proxy:
                 return "command"
             asking = self._asking(request, backend, passing, credential)
             PROXY_ADDED.labels(dialect.name if dialect else "other").observe(time.perf_counter() - started)
-            with self._memory.answering(passing.exchange) if passing.exchange else nullcontext():
+            said = passing.exchange and not passing.exchange.is_task
+            with self._memory.answering(passing.exchange) if passing.exchange and said else nullcontext():
                 return await self._while_there(request, partial(self._pass_on, asking, passing, send), passing)
 
     async def _let_in(self, request: Request) -> tuple[Caller, str | None]:
@@ -311,12 +315,23 @@ class Proxy:
     ) -> Exchange:
         space = _text_of(request, "memory-space")
         space = caller.space({"space": space} if space else {}, "default") or "default"
-        is_named = bool(asked.memory_id or named or asked.talk)
+        named = next((name for name in (asked.memory_id, named) if name and not is_placeholder(name)), None)
+        sent = None if named or asked.talk else sent_name(request.headers.items(), asked.stripped)
+        is_named = bool(named or asked.talk or sent)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
-        key = Key(caller.user_id, space, conversation_of(asked, named, chain))
+        key = Key(caller.user_id, space, conversation_of(asked, named or sent, chain))
         said = self._memory.readable(asked.question) if asked.question else ""
-        incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
-        return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
+        return Exchange(
+            caller,
+            key,
+            asked,
+            without_blocks(said).strip() or None,
+            is_named,
+            incognito or asked.memory_incognito or bool(chain and not chain.is_known),
+            chain,
+            sends_all=sent is not None,
+            is_task=is_task(asked, _text_of(request, "memory-task"), self._memory.heard(caller.user_id)),
+        )
 
     def _spoken(self, dialect: Dialect, text: str, exchange: Exchange) -> Response:
         """An answer of our own, as the client asked for it; where one can go on from it, its id has the name of the
@@ -368,7 +383,7 @@ def _check_headers(request: Request) -> None:
         raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
     if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):
         raise Refusal(400, "invalid_memory_field", f"The header {twice} came twice: send it once.")
-    if empty := next((name for name in named if not request.headers[name].strip()), None):
+    if empty := next((name for name in named if not request.headers[name].strip() and name not in _MAY_BE_EMPTY), None):
         raise Refusal(400, "invalid_memory_field", f"The header {empty} is empty: leave it out, or give it a value.")
 
 

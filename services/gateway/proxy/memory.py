@@ -52,7 +52,6 @@ from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_memories
-from services.shared.core.front_ends import is_task
 from services.shared.core.overview import SUMMARY, Line, telling_lines, with_overview
 from services.shared.core.salience import is_small_talk
 from services.shared.core.unwanted import is_unwanted
@@ -114,12 +113,13 @@ class ChatMemory:
 
     async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
+        if exchange.is_task:
+            return Recalled(degraded=("task",), is_kept=False)
         conversation = self._conversations.of(exchange.key)
         conversation.listed = False
         question = exchange.question or ""
-        is_kept = not (exchange.incognito or is_task(question))
-        if not (question and is_kept):
-            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=is_kept)
+        if not question or exchange.incognito:
+            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=not exchange.incognito)
         was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
         was_announced = was_announced or (exchange.chain is not None and exchange.chain.is_announced)
         is_private = was_announced or is_announced(exchange.asked.history)
@@ -179,7 +179,12 @@ class ChatMemory:
         return await self._with_overview(recalled, _telling(known, reply, exchange, sent), room)
 
     def _places(self, exchange: Exchange) -> list[Key]:
-        return self._overviews.places(exchange.caller, exchange.key, is_named=exchange.is_named)
+        needs_summary = exchange.is_named and not exchange.sends_all
+        return self._overviews.places(exchange.caller, exchange.key, is_named=needs_summary)
+
+    def heard(self, user_id: str) -> Sequence[str]:
+        """What a user said lately and what was answered, by turns."""
+        return self._conversations.heard(user_id)
 
     async def _with_overview(self, recalled: Recalled, lines: Sequence[Line], room: int) -> Recalled:
         """What was recalled, with these lines at the head of its block."""
@@ -192,7 +197,7 @@ class ChatMemory:
     def recent(self, exchange: Exchange) -> Sequence[Said]:
         """What was said before in a conversation of which the client sends the newest message only, and nobody else
         keeps the others."""
-        return () if exchange.asked.is_kept_there else self._in_mind(exchange)
+        return () if exchange.is_task or exchange.asked.is_kept_there else self._in_mind(exchange)
 
     def _in_mind(self, exchange: Exchange) -> Sequence[Said]:
         if not exchange.sends_newest_only or exchange.incognito or not exchange.may_recall:
@@ -207,7 +212,7 @@ class ChatMemory:
             Problem, RequestFailed, Unavailable: it is one, and could not be done.
         """
         question, asked = exchange.question, exchange.asked
-        if not self._settings.proxy_commands or not question or asked.answering_tools:
+        if not self._settings.proxy_commands or not question or asked.answering_tools or exchange.is_task:
             return None
         conversation = self._conversations.of(exchange.key)
         if asked.wants_form:  # which the answer to a command has not; a wish that nothing be kept holds
@@ -342,7 +347,7 @@ class ChatMemory:
 
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""
-        if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
+        if not exchange.may_publish or exchange.is_task or not (recalled.is_kept or exchange.incognito):
             return
         if is_unwanted(exchange.question or ""):  # nor what answers it, which may repeat it
             return

@@ -1,20 +1,179 @@
-"""Whether a text is a task that the front end of a chat sets a model by itself: a title, tags, further questions."""
+"""Whether a request is a task that a program sets a model by itself, as for a title, a summary, a commit message.
+
+What tells is how a program asks: for something about the chat, and in a form that only a program needs. Either may be
+in the system prompt, in a message before, or in the format that the answer has to have. Persons ask for the same
+without the form, or for something of their own.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from services.shared.core import wordlists
 
-_HEAD = 600
+_HEAD = 1000
 """Characters in which a task is told; behind them is what was said, as often as not."""
 
-_TASK = re.compile(wordlists.pattern("front_ends", "tasks"), re.IGNORECASE | re.DOTALL)
-_WANTED = re.compile(wordlists.pattern("front_ends", "wanted"), re.IGNORECASE)
-_FORM = re.compile(wordlists.pattern("front_ends", "form"), re.IGNORECASE)
+_SYSTEM_HEAD, _SYSTEM = 700, 3000
+"""Characters of a system prompt in which it says what its model is for, and those in which how it has to answer."""
+
+_MOST_TOKENS = 2
+"""An answer of so many tokens tells nobody anything: it is wanted as a sign of life."""
+
+_HEARD = 12
+"""Characters from which on what was said is known again within another text."""
+
+_QUOTES = {'"': '"', "”": "“", "“": "„", "»": "«", "」": "「", "`": "`"}
+"""Marks at the end of a quotation, and those at its beginning."""
+
+
+def _compiled(section: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(wordlists.pattern("front_ends", section), flags)
+
+
+_TASK = _compiled("tasks", re.IGNORECASE | re.DOTALL)
+_WANTED, _MAKER, _CHANGE = _compiled("wanted"), _compiled("maker"), _compiled("change")
+_SUMMARY, _LABEL, _THING = _compiled("summary"), _compiled("label"), _compiled("thing")
+_OWN, _BY_PROGRAM, _DIFF = _compiled("own"), _compiled("by a program"), _compiled("diff")
+_INVENTED, _HANDED = _compiled("invented"), _compiled("handed")
+_COUNT, _FORM = _compiled("count"), _compiled("form")
+_FIELDS = wordlists.words("front_ends", "fields")
+_HEADING = re.compile(rf"#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'heading')}\W{{0,4}}\n", re.IGNORECASE)
+_FURTHER = re.compile(
+    rf"\n#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'further heading')}\W{{0,4}}(?:\n|\Z)", re.IGNORECASE
+)
+_SENTENCES = re.compile(r"(?<=[.!?。！？\]])\s+|\n|(?<=[。！？])")
+_AUTOCOMPLETION = "autocompletion"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What tells a task from what somebody said.
+
+    `text` is the newest message of the user as it was sent; `before` are those before it without an answer; `heard` what
+    the user and the assistant said lately, where the request has nothing that was said before; `most_tokens` how long
+    the answer may be, `fields` the names of its fields where it has to be JSON.
+    """
+
+    text: str
+    system: str = ""
+    before: Sequence[str] = ()
+    heard: Sequence[str] = ()
+    most_tokens: int | None = None
+    fields: frozenset[str] = frozenset()
+    has_tools: bool = False
+
+
+def sets_task(request: Request) -> bool:
+    """Whether nobody said what a request asks."""
+    text = request.text.strip()
+    if request.most_tokens is not None and request.most_tokens <= _MOST_TOKENS:
+        return True
+    return (
+        is_task(text)
+        or _is_for_a_list(request.fields)
+        or (not request.has_tools and _is_for_tasks(request.system))
+        or any(_asks_for_what_follows(before, text) for before in request.before)
+        or _repeats(text, request.heard)
+    )
 
 
 def is_task(text: str) -> bool:
     """Whether nobody said this: it asks for something about the chat, in a form that only a program needs."""
-    head = text[:_HEAD].lstrip()
-    return _TASK.match(text.lstrip()) is not None or bool(_WANTED.match(head) and _FORM.search(head))
+    text = text.lstrip()
+    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text):
+        return True
+    head = _plain(text[:_HEAD])
+    asking = next(_asking(head), "")
+    if asking and not _OWN.search(asking):
+        return _is_formal(asking, head)
+    return bool(_DIFF.search(text[:_HEAD]) and _CHANGE.match(head) and not _OWN.search(head) and _FORM.search(head))
+
+
+def is_handed(text: str) -> bool:
+    """Whether a message is what a program hands over in every chat, or a task: none that a chat begins with."""
+    return _HANDED.match(_plain(text[:_HEAD])) is not None or is_task(text) or _asks_for_what_follows(text, "``")
+
+
+def ends_examples(text: str) -> bool:
+    """Whether a message says that what stands before it was only an example."""
+    return len(text) <= _HEAD and _INVENTED.search(_plain(text)) is not None
+
+
+def _asking(head: str) -> Iterator[str]:
+    """The sentence that asks, where only what a program says stands before it."""
+    for sentence in _sentences(head):
+        if _WANTED.match(sentence):
+            yield sentence
+        if not (_BY_PROGRAM.match(sentence) or _FORM.search(sentence)):
+            return
+
+
+def _is_formal(asking: str, head: str) -> bool:
+    """Whether the answer has to have a form; how short it has to be persons say, too, of a summary."""
+    if _FORM.search(head):
+        return True
+    is_summary = _SUMMARY.search(asking) and not _LABEL.search(asking)
+    return not is_summary and _COUNT.search(head) is not None
+
+
+def _is_for_tasks(system: str) -> bool:
+    """Whether a system prompt says that its model is there for a task alone."""
+    head = _plain(system[:_SYSTEM_HEAD])
+    if _MAKER.search(head):
+        return True
+    asking = (one for one in _sentences(head) if (_WANTED.match(one) or _CHANGE.match(one)) and not _OWN.search(one))
+    sentence = next(asking, "")
+    return bool(sentence) and _is_formal(sentence, _plain(system[:_SYSTEM]))
+
+
+def _is_for_a_list(fields: frozenset[str]) -> bool:
+    return bool(fields) and all(field.lower().replace("_", "").replace("-", "") in _FIELDS for field in fields)
+
+
+def _asks_for_what_follows(before: str, text: str) -> bool:
+    """Whether a message asks for something about the next one: "Generate a title for this conversation:"."""
+    head = _plain(before.strip()[:_HEAD])
+    if not head.endswith((":", "：")) or not _WANTED.match(head) or _OWN.search(head):
+        return False
+    return is_task(head) or (text[-1:] in _QUOTES and text.startswith(_QUOTES[text[-1]]))
+
+
+def _is_in_parts(text: str) -> bool:
+    """Whether headings part a task, with what it is about, from the form of the answer."""
+    if not (begins := _HEADING.match(text)) or not (further := _FURTHER.search(text, begins.end() - 1, 4 * _HEAD)):
+        return False
+    task = text[begins.end() : further.start()].partition("\n#")[0]
+    return _THING.search(task) is not None or _AUTOCOMPLETION in task.lower()
+
+
+def _is_quoted_whole(text: str) -> bool:
+    """Whether a form and what was said in quotation marks is all: 'Give the title only. "I have moved to Leeds"'."""
+    text = text.rstrip()
+    quoted, begins = text[-1:] in _QUOTES, text[:_HEAD].find(_QUOTES.get(text[-1:], "\0"))
+    if not quoted or not 0 < begins < len(text) - 1:
+        return False
+    asked = _plain(text[:begins])
+    is_of_something = re.search(r"\b(?:for|of|about) (?:this|these|the|an?)\b", asked, re.IGNORECASE)
+    is_label = _LABEL.search(asked) and _FORM.search(asked) and _COUNT.search(asked)
+    return bool(is_label) and not (is_of_something or _OWN.search(asked))
+
+
+def _repeats(text: str, heard: Sequence[str]) -> bool:
+    """Whether a text has what the user said lately and what was answered, and does not begin with it."""
+    pairs = zip(heard, heard[1:], strict=False)
+    return any(
+        min(len(said), len(answer)) >= _HEARD and said in text and answer in text and not text.startswith(said)
+        for said, answer in pairs
+    )
+
+
+def _sentences(head: str) -> Iterator[str]:
+    return (sentence.strip() for sentence in _SENTENCES.split(head) if sentence and sentence.strip())
+
+
+def _plain(text: str) -> str:
+    """A text without marks of emphasis, its blanks made one."""
+    return re.sub(r"[ \t]+", " ", text.replace("*", "").replace("`", "")).strip()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+
+from services.shared.core.front_ends import ends_examples, is_handed
 
 Json = Any
 """A value of JSON: no shape of it can be relied on."""
@@ -63,8 +65,8 @@ class Asked:
     on from, `talk` the name of the conversation, where the provider keeps what was said; with `has_id` a later request
     may go on from the answer.
     `answering_tools`: the request goes on with results of tools, the question is the same as before. `wants_form`: the
-    answer has to be JSON or the call of a tool, not prose. `stripped` is the body without the fields of memory, the
-    very same object if there were none.
+    answer has to be JSON or the call of a tool, not prose. `memory_task` is what the client says of the task that it
+    sets by itself. `stripped` is the body without the fields of memory, the very same object if there were none.
     """
 
     question: str | None
@@ -78,6 +80,7 @@ class Asked:
     memory_top_k: int | None
     memory_incognito: bool
     stripped: Json
+    memory_task: str | None = None
     unanswered: tuple[tuple[int, str], ...] = ()
     opening: str = ""
     behind: str = ""
@@ -171,13 +174,17 @@ class MemoryFields(BaseModel):
     memory_id: str | None = Field(default=None, min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")
     memory_top_k: StrictInt | None = Field(default=None, ge=1, le=200)
     memory_incognito: StrictBool | None = None
+    memory_task: StrictBool | Annotated[str, Field(max_length=256)] | None = None
 
 
 _MUST_BE = {
     "memory_id": "the name of a conversation: text of 1 to 256 characters on one line",
     "memory_top_k": "a whole number from 1 to 200",
     "memory_incognito": "true or false",
+    "memory_task": "the name of a task, true or false",
 }
+_IN_METADATA = "memory_task"
+"""The field that may stand in `metadata` as well, which some clients alone can set."""
 
 
 def memory_fields(body: Json) -> MemoryFields:
@@ -189,6 +196,8 @@ def memory_fields(body: Json) -> MemoryFields:
     fields = body if isinstance(body, dict) else {}
     if unknown := next((name for name in fields if name.startswith("memory_") and name not in _MUST_BE), None):
         raise BadField(f"{unknown[:64]!r} is no field of memory: there are {', '.join(_MUST_BE)}")
+    if (told := member(member(body, "metadata"), _IN_METADATA)) is not None:
+        fields = {_IN_METADATA: told, **fields}
     try:
         return MemoryFields.model_validate(fields)
     except ValidationError as error:
@@ -198,7 +207,13 @@ def memory_fields(body: Json) -> MemoryFields:
 
 def without_memory_fields(body: Json) -> Json:
     """The body that a backend understands; the same object if it has no field of memory."""
-    if not isinstance(body, dict) or body.keys().isdisjoint(_MUST_BE):
+    if not isinstance(body, dict):
+        return body
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and _IN_METADATA in metadata:
+        rest = {name: value for name, value in metadata.items() if name != _IN_METADATA}
+        body = {name: value for name, value in body.items() if name != "metadata"} | ({"metadata": rest} if rest else {})
+    if body.keys().isdisjoint(_MUST_BE):
         return body
     return {name: value for name, value in body.items() if name not in _MUST_BE}
 
@@ -236,6 +251,7 @@ def asked(
         memory_top_k=fields.memory_top_k,
         memory_incognito=bool(fields.memory_incognito),
         stripped=stripped,
+        memory_task=None if fields.memory_task is None else str(fields.memory_task),
         unanswered=_unanswered(messages[: max(0, position)], is_users, text),
         opening=_opening(messages, is_users, text),
         behind=behind,
@@ -257,9 +273,17 @@ def _unanswered(
 
 
 def _opening(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> str:
-    """The text of the first message of the user, or of any; where it has none, a digest of what else it has."""
-    first = next((message for message in messages if is_users(message)), messages[0] if messages else None)
+    """The text of the first message that a person wrote, or a digest of what it shows; else what there is of any."""
+    own = [message for message in messages if is_users(message)]
+    invented = next((at for at in reversed(range(len(own))) if ends_examples(text(own[at]))), -1)
+    begun = [message for message in own[invented + 1 :] if not is_handed(text(message))]
+    first = next((one for one in begun if text(one) or _shows(one)), next(iter([*own, *messages]), None))
     return text(first) or (_digest(first) if first is not None else "")
+
+
+def _shows(message: Json) -> bool:
+    """Whether a message has a picture, a sound or a file."""
+    return any("text" not in kind_of(part) for part in items(member(message, "content")))
 
 
 def _digest(message: Json) -> str:
