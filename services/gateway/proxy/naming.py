@@ -29,7 +29,8 @@ _SESSION_OF_USER = re.compile(r"_session_([0-9A-Za-z-]{1,64})\Z")
 _LONGEST_USER = 2048
 _WORDS = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
 _PLACEHOLDER = re.compile(
-    r"(?:undefined|null|none)?|\$[A-Z][A-Z0-9_]*|%[A-Za-z_]+%|<[A-Za-z_.-]+>|\[[A-Za-z_.-]+\]|\{[A-Za-z_. -]+\}", re.IGNORECASE
+    r"(?:undefined|null|none)?|\$[A-Z][A-Z0-9_]*|%[A-Za-z_]+%|<[A-Za-z_.-]+>|\[[A-Za-z_.-]+\]|\{[A-Za-z_. -]+\}",
+    re.IGNORECASE,
 )
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\$\{[^{}]*\}|\{%[^{}]*%\}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from services.gateway.proxy.dialects import Asked
-from services.gateway.proxy.dialects.base import NOWHERE, Json, items, member, string, text_of
+from services.gateway.proxy.dialects.base import Json, items, member, role_of, string, text_of
 from services.gateway.proxy.naming import is_placeholder
 from services.shared.core.front_ends import Request, sets_task
 
@@ -47,11 +47,10 @@ def _request(asked: Asked, heard: Sequence[str]) -> Request:
 
 
 def _as_sent(asked: Asked) -> str:
-    """The newest message of the user with all that a program put around what was typed."""
-    if asked.position == NOWHERE:
-        return ""
+    """The newest text in the place of the user with all that a program put around what was typed."""
     given = member(asked.stripped, "messages") or member(asked.stripped, "input")
-    return string(given) or text_of(member(items(given)[asked.position], "content"), _TEXTS)
+    texts = (text_of(member(one, "content"), _TEXTS) for one in reversed(items(given)) if role_of(one) == "user")
+    return string(given) or next(filter(None, texts), "")
 
 
 def _fields(body: Json) -> frozenset[str]:

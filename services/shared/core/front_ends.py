@@ -19,8 +19,11 @@ _HEAD = 1000
 _SYSTEM_HEAD, _SYSTEM = 700, 3000
 """Characters of a system prompt in which it says what its model is for, and those in which how it has to answer."""
 
-_MOST_TOKENS = 2
+_MOST_TOKENS = 4
 """An answer of so many tokens tells nobody anything: it is wanted as a sign of life."""
+
+_AGREED_WITHIN = 100
+"""Characters of an answer that only agrees."""
 
 _HEARD = 12
 """Characters from which on what was said is known again within another text."""
@@ -37,7 +40,18 @@ _TASK = _compiled("tasks", re.IGNORECASE | re.DOTALL)
 _WANTED, _MAKER, _CHANGE = _compiled("wanted"), _compiled("maker"), _compiled("change")
 _SUMMARY, _LABEL, _THING = _compiled("summary"), _compiled("label"), _compiled("thing")
 _OWN, _BY_PROGRAM, _DIFF = _compiled("own"), _compiled("by a program"), _compiled("diff")
-_INVENTED, _HANDED = _compiled("invented"), _compiled("handed")
+_INVENTED, _HANDED, _AGREED = _compiled("invented"), _compiled("handed"), _compiled("agreed")
+_MAKES, _HANDOVER = _compiled("makes"), _compiled("handover")
+_LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|me|my|mine|ich|mein\w*|je|mon|yo|mi)\b", re.IGNORECASE)
+
+
+def _labels(section: str) -> re.Pattern[str]:
+    role = wordlists.pattern("front_ends", section)
+    return re.compile(rf"(?:^|\n)[ \t]*(?:[>*\[#-]{{1,4}} ?)?{role}(?:[\]*]{{0,3}}[:：]|[\]*]{{0,3}}\n)", re.IGNORECASE)
+
+
+_BY_ROLE, _BY_MODEL = _labels("by role"), _labels("by model")
 _COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
 _HEADING = re.compile(rf"#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'heading')}\W{{0,4}}\n", re.IGNORECASE)
@@ -75,6 +89,7 @@ def sets_task(request: Request) -> bool:
         is_task(text)
         or _is_for_a_list(request.fields)
         or (not request.has_tools and _is_for_tasks(request.system))
+        or _is_of_transcript(text, request)
         or any(_asks_for_what_follows(before, text) for before in request.before)
         or _repeats(text, request.heard)
     )
@@ -83,7 +98,7 @@ def sets_task(request: Request) -> bool:
 def is_task(text: str) -> bool:
     """Whether nobody said this: it asks for something about the chat, in a form that only a program needs."""
     text = text.lstrip()
-    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text):
+    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text) or _is_handover(text):
         return True
     head = _plain(text[:_HEAD])
     asking = next(_asking(head), "")
@@ -92,14 +107,17 @@ def is_task(text: str) -> bool:
     return bool(_DIFF.search(text[:_HEAD]) and _CHANGE.match(head) and not _OWN.search(head) and _FORM.search(head))
 
 
-def is_handed(text: str) -> bool:
-    """Whether a message is what a program hands over in every chat, or a task: none that a chat begins with."""
-    return _HANDED.match(_plain(text[:_HEAD])) is not None or is_task(text) or _asks_for_what_follows(text, "``")
+def is_handed(text: str, answer: str) -> bool:
+    """Whether a program sends a message in every chat, as files to which it invents a "Good", or it is a task."""
+    is_agreed = len(answer) <= _AGREED_WITHIN and _AGREED.match(answer.lstrip()) is not None
+    is_given = is_agreed and _HANDED.search(_plain(text[:_HEAD])) is not None
+    return is_given or is_task(text) or _asks_for_what_follows(text, "``")
 
 
-def ends_examples(text: str) -> bool:
-    """Whether a message says that what stands before it was only an example."""
-    return len(text) <= _HEAD and _INVENTED.search(_plain(text)) is not None
+def ends_examples(text: str, answer: str) -> bool:
+    """Whether a message says that what stands before it was only an example, and the answer is invented as well."""
+    is_agreed = len(answer) <= _AGREED_WITHIN and _AGREED.match(answer.lstrip()) is not None
+    return is_agreed and len(text) <= _HEAD and _INVENTED.search(_plain(text)) is not None
 
 
 def _asking(head: str) -> Iterator[str]:
@@ -107,7 +125,7 @@ def _asking(head: str) -> Iterator[str]:
     for sentence in _sentences(head):
         if _WANTED.match(sentence):
             yield sentence
-        if not (_BY_PROGRAM.match(sentence) or _FORM.search(sentence)):
+        if not (_BY_PROGRAM.match(sentence) or _LIST.match(sentence) or _FORM.search(sentence)):
             return
 
 
@@ -125,8 +143,28 @@ def _is_for_tasks(system: str) -> bool:
     if _MAKER.search(head):
         return True
     asking = (one for one in _sentences(head) if (_WANTED.match(one) or _CHANGE.match(one)) and not _OWN.search(one))
-    sentence = next(asking, "")
-    return bool(sentence) and _is_formal(sentence, _plain(system[:_SYSTEM]))
+    sentence, whole = next(asking, ""), _plain(system[:_SYSTEM])
+    if sentence:
+        return _is_formal(sentence, whole)
+    return any(map(_MAKES.match, _sentences(head))) and _FORM.search(whole) is not None
+
+
+def _is_of_transcript(text: str, request: Request) -> bool:
+    """Whether a chat is in the text, turn by turn, and a title or a summary is wanted of it."""
+    if not (begins := _BY_ROLE.search(text)) or not _BY_MODEL.search(text):
+        return False
+    head = _plain(text[: min(_HEAD, begins.start())])
+    if not request.has_tools and any(kind.search(request.system[:_SYSTEM_HEAD]) for kind in (_LABEL, _SUMMARY)):
+        return True
+    return (_LABEL.search(head) or _SUMMARY.search(head)) is not None and _FORM.search(head) is not None
+
+
+def _is_handover(text: str) -> bool:
+    """Whether a summary is wanted in parts and for somebody else, by nobody who says "I"."""
+    lines = text[: 4 * _HEAD].splitlines()
+    prose = "\n".join(line for line in lines if not _LIST.match(line))
+    is_wanted = _SUMMARY.search(prose) and _HANDOVER.search(text[: 4 * _HEAD])
+    return bool(is_wanted) and len(lines) - prose.count("\n") > 2 and not _FIRST_PERSON.search(prose)
 
 
 def _is_for_a_list(fields: frozenset[str]) -> bool:
@@ -145,8 +183,10 @@ def _is_in_parts(text: str) -> bool:
     """Whether headings part a task, with what it is about, from the form of the answer."""
     if not (begins := _HEADING.match(text)) or not (further := _FURTHER.search(text, begins.end() - 1, 4 * _HEAD)):
         return False
-    task = text[begins.end() : further.start()].partition("\n#")[0]
-    return _THING.search(task) is not None or _AUTOCOMPLETION in task.lower()
+    if any(letter.isalnum() for letter in text[text.rfind("</") :].partition(">")[2] if "</" in text):
+        return False  # a question stands behind what belongs to it
+    task = next(_sentences(text[begins.end() : further.start()].partition("\n#")[0]), "")
+    return any(kind.search(task) for kind in (_THING, _SUMMARY)) or _AUTOCOMPLETION in task.lower()
 
 
 def _is_quoted_whole(text: str) -> bool:

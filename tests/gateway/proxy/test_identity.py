@@ -122,7 +122,9 @@ async def test_two_sessions_in_one_folder_are_two_and_one_is_forgotten_alone(
     rules = "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>"
     for id_, said in ((A, "My staging database is called otter."), (B, "My staging database is called heron.")):
         messages = [{"role": "user", "content": text} for text in (rules, said)]
-        name = await _name(http, user, {"model": "m-1", "input": messages, "store": False}, "/responses", session_id=id_)
+        name = await _name(
+            http, user, {"model": "m-1", "input": messages, "store": False}, "/responses", session_id=id_
+        )
         assert name == id_
     await digested_all(client, user, 3)
     root = str(http.base_url).rstrip("/")

@@ -205,9 +205,7 @@ async def test_a_task_that_goes_on_from_an_answer_leaves_its_chat_as_it_is(
 ) -> None:
     model.script = every_api("Rain is likely in Bergen.")
     first = await _send(http, user, ("/responses", {"input": "I like tea."}, {}))
-    title = await _send(
-        http, user, ("/responses", {"input": COMPACT, "previous_response_id": first.json()["id"]}, {})
-    )
+    title = await _send(http, user, ("/responses", {"input": COMPACT, "previous_response_id": first.json()["id"]}, {}))
     model.script = every_api("Herons nest early in Oslo.")
     again = {"input": "I keep bees.", "previous_response_id": first.json()["id"]}
     second = await _send(http, user, ("/responses", again, {}))

@@ -136,7 +136,9 @@ TASKS = [
         "any preamble and prefix like `Title:`.",
     ),
     _asked("简要总结一下对话内容，用作后续的上下文提示 prompt，控制在 200 字以内"),
-    _asked('使用四到五个字直接返回这句话的简要主题，不要解释、不要标点、不要语气词、不要多余文本，不要加粗，如果没有主题，请直接返回"闲聊"'),
+    _asked(
+        '使用四到五个字直接返回这句话的简要主题，不要解释、不要标点、不要语气词、不要多余文本，不要加粗，如果没有主题，请直接返回"闲聊"'
+    ),
     _asked("Fasse das Gespräch in höchstens 200 Wörtern zusammen, als Kontext für den weiteren Verlauf. Nur der Text."),
     _asked(
         "Please generate a list of three follow-up questions the user might ask next in this conversation. Return a JSON "

@@ -32,6 +32,11 @@ MOST_TEXT = 256 * 1024
 NOWHERE = -1
 """Position of the newest user message where there is none."""
 
+_MOST_BEGUN = 32
+"""Messages at the beginning of a chat among which is what a person said first."""
+
+_PARTS = ("text", "input_text", "output_text")
+
 _MOST_UNANSWERED = 16
 """Messages of the user before the newest that nobody answered, as far as they count."""
 
@@ -212,7 +217,9 @@ def without_memory_fields(body: Json) -> Json:
     metadata = body.get("metadata")
     if isinstance(metadata, dict) and _IN_METADATA in metadata:
         rest = {name: value for name, value in metadata.items() if name != _IN_METADATA}
-        body = {name: value for name, value in body.items() if name != "metadata"} | ({"metadata": rest} if rest else {})
+        body = {name: value for name, value in body.items() if name != "metadata"} | (
+            {"metadata": rest} if rest else {}
+        )
     if body.keys().isdisjoint(_MUST_BE):
         return body
     return {name: value for name, value in body.items() if name not in _MUST_BE}
@@ -274,11 +281,18 @@ def _unanswered(
 
 def _opening(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> str:
     """The text of the first message that a person wrote, or a digest of what it shows; else what there is of any."""
-    own = [message for message in messages if is_users(message)]
-    invented = next((at for at in reversed(range(len(own))) if ends_examples(text(own[at]))), -1)
-    begun = [message for message in own[invented + 1 :] if not is_handed(text(message))]
-    first = next((one for one in begun if text(one) or _shows(one)), next(iter([*own, *messages]), None))
+    head = [(message, _answer(messages, at)) for at, message in enumerate(messages[:_MOST_BEGUN]) if is_users(message)]
+    invented = max((at for at, (one, answer) in enumerate(head) if ends_examples(text(one), answer)), default=-1)
+    begun = (one for one, answer in head[invented + 1 :] if not is_handed(text(one), answer))
+    own = (message for message in messages if is_users(message))
+    first = next((one for one in begun if text(one) or _shows(one)), next(own, next(iter(messages), None)))
     return text(first) or (_digest(first) if first is not None else "")
+
+
+def _answer(messages: Sequence[Json], at: int) -> str:
+    """The text of the answer that stands behind a message."""
+    after = messages[at + 1] if at + 1 < len(messages) else None
+    return text_of(member(after, "content"), _PARTS) if role_of(after) == "assistant" else ""
 
 
 def _shows(message: Json) -> bool:
