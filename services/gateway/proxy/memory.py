@@ -32,6 +32,7 @@ from services.gateway.proxy.replies import (
     NOT_CHANGED,
     NOT_CONFIRMED,
     agrees,
+    is_beside,
     repeated,
     tells_of,
     why_not,
@@ -220,6 +221,8 @@ class ChatMemory:
                 await self._spoken(exchange, conversation, _GO_INCOGNITO)
             return None
         if not exchange.is_behind(conversation):
+            if exchange.sends_all and is_beside(exchange, conversation):
+                return None
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)
         self._conversations.of(exchange.key).spoken = flat(spoken or "")

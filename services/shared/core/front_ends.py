@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from services.shared.core import wordlists
 
@@ -66,9 +67,9 @@ _AUTOCOMPLETION = "autocompletion"
 class Request:
     """What tells a task from what somebody said.
 
-    `text` is the newest message of the user as it was sent; `before` are those before it without an answer; `heard` what
-    the user and the assistant said lately, where the request has nothing that was said before; `most_tokens` how long
-    the answer may be, `fields` the names of its fields where it has to be JSON.
+    `text` is the newest message of the user as it was sent; `before` are those before it without an answer; `heard`
+    what the user and the assistant said lately, where the request has nothing that was said before; `most_tokens` how
+    long the answer may be, `fields` the names of its fields where it has to be JSON.
     """
 
     text: str
@@ -203,10 +204,9 @@ def _is_quoted_whole(text: str) -> bool:
 
 def _repeats(text: str, heard: Sequence[str]) -> bool:
     """Whether a text has what the user said lately and what was answered, and does not begin with it."""
-    pairs = zip(heard, heard[1:], strict=False)
     return any(
         min(len(said), len(answer)) >= _HEARD and said in text and answer in text and not text.startswith(said)
-        for said, answer in pairs
+        for said, answer in pairwise(heard)
     )
 
 

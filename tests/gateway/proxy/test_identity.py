@@ -70,9 +70,12 @@ def _with(value: Any, id_: str) -> Any:
 @pytest.mark.parametrize(("headers", "body"), NAMED)
 def test_ids_of_conversations_that_clients_send_are_known(headers: dict[str, str], body: dict[str, Any]) -> None:
     first, second = (sent_name(list(_with(headers, id_).items()), _with(body, id_)) for id_ in (A, B))
-    assert first and second and first != second
+    assert first
+    assert second
+    assert first != second
     assert first == sent_name(list(_with(headers, A).items()), _with(body, A))
-    assert len(first) <= 256 and first.isprintable()
+    assert len(first) <= 256
+    assert first.isprintable()
 
 
 @pytest.mark.parametrize(("headers", "body"), UNNAMED)
@@ -163,11 +166,8 @@ async def test_a_chat_begins_behind_the_exchanges_that_a_program_invents(http: h
     [
         "I have *added these files to the chat* so you can go ahead and edit them.\n\napp.py\n```\nx = 1\n```",
         "Here are summaries of some files present in my git repository.\nDo not propose changes to these files.",
-        "<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>",
-        "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>",
         "Generate a title for this conversation. Only output the title, nothing else:",
         "The above were examples. Now the real conversation begins.",
-        "<system-reminder>\nToday is Friday.\n</system-reminder>",
     ],
 )
 async def test_what_a_program_sends_first_in_every_chat_begins_none(

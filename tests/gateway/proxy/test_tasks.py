@@ -1,4 +1,4 @@
-"""Tasks that programs set a model within a conversation: neither kept nor answered with memories, and without effect."""
+"""Tasks that programs set a model within a conversation: neither kept nor answered with memories, with no effect."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ async def test_of_a_task_nothing_is_kept_and_it_gets_no_memories(
     model.script = saying(lambda seen: "Flat of Owen Marsh in Leeds")
     answer = await _send(http, user, sent)
     assert answer.headers["memory-degraded"] == "task"
-    assert "<memory>" not in model.seen[-1].said and "memory" not in str(model.seen[-1].json)
+    assert "<memory>" not in model.seen[-1].said
+    assert "memory" not in str(model.seen[-1].json)
     model.script = saying(lambda seen: "Fine.")
     await http.post("/chat/completions", json=asking("I like tea."), headers={"Memory-User": user})
     await digested_all(client, user, 4)
@@ -163,6 +164,19 @@ async def test_a_task_leaves_a_yes_that_is_waited_for(
     assert "Forgotten" in await _told(http, user, *said, **conversation)
 
 
+async def test_what_a_program_asks_beside_a_chat_leaves_a_yes_that_is_waited_for(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    jonas, wish = "My son Jonas starts school.", "forget that my son Jonas starts school"
+    session = {"session-id": "0199c2f0-7d1e-7c43-9f3b-2f6e4ab80f11"}
+    await _told(http, user, jonas, **session)
+    await digested_all(client, user, 2)
+    asked = await _told(http, user, jonas, "Fine.", wish, **session)
+    await _told(http, user, "Look through the folder for tests of the parser.", **session)
+    assert await _told(http, user, "yes", **session) == "Fine.", "it is no answer to what was asked"
+    assert "Forgotten" in await _told(http, user, jonas, "Fine.", wish, asked, "yes", **session)
+
+
 async def test_a_task_leaves_a_choice_and_a_list_and_what_was_shown(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
@@ -172,10 +186,14 @@ async def test_a_task_leaves_a_choice_and_a_list_and_what_was_shown(
     assert "oolong" in await _told(http, user, "What do you remember about tea?", Memory_Id="c1")
     for sent in TASKS[:5]:
         await _send(http, user, (sent[0], sent[1], {"Memory-Id": "c1"}))
-    assert "Which of these" in await _told(http, user, "forget that", Memory_Id="c1")
+    assert "Which of these" in await _told(http, user, "pin that", Memory_Id="c1")
     for sent in TASKS[:5]:
         await _send(http, user, (sent[0], sent[1], {"Memory-Id": "c1"}))
-    assert "Say yes" in await _told(http, user, "the second one", Memory_Id="c1")
+    assert "Pinned" in await _told(http, user, "the second one", Memory_Id="c1")
+    await _told(http, user, "What do you remember about tea?", Memory_Id="c1")
+    for sent in TASKS[:5]:
+        await _send(http, user, (sent[0], sent[1], {"Memory-Id": "c1"}))
+    assert "Say yes" in await _told(http, user, "forget the second one", Memory_Id="c1")
 
 
 async def test_a_task_leaves_what_was_announced_and_recent_turns(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from services.shared.core.front_ends import Request
 
 AGENT = (
-    "You are a coding agent in a terminal.\nBe concise. Answer in fewer than 4 lines.\n# Commits\nWhen asked to commit, "
+    "You are a coding agent in a terminal.\nBe concise. Answer in fewer than 4 lines.\n# Commits\nWhen asked to "
+    "commit, "
     "draft a commit message of 1-2 sentences. Return only JSON where a tool needs it. Use the tools.\n"
 )
 DIFF = "diff --git a/app.py b/app.py\nindex 1..2 100644\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n"
@@ -26,23 +27,28 @@ TASKS = [
     ),
     _asked(
         f"<session>\n{TYPED}\n</session>\n\nWrite the title for the session above.",
-        "You are a helper of a command line.\nGenerate a concise, sentence-case title (3-7 words) that captures the main "
+        "You are a helper of a command line.\nGenerate a concise, sentence-case title (3-7 words) that captures "
+        "the main "
         'topic or goal of this coding session. Return JSON with a single "title" field.',
     ),
     _asked(
         TYPED,
-        "Analyze if this message indicates a new conversation topic. If it does, extract a 2-3 word title that captures "
-        "the new topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and 'title'. Only "
+        "Analyze if this message indicates a new conversation topic. If it does, extract a 2-3 word title that "
+        "captures "
+        "the new topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and "
+        "'title'. Only "
         "include these fields, no other text.",
     ),
     _asked(
         DIFF,
-        "You are an expert software engineer that generates concise, one-line Git commit messages based on the provided "
+        "You are an expert software engineer that generates concise, one-line Git commit messages based on the "
+        "provided "
         "diffs.\nReply only with the one-line commit message, without any additional text.",
     ),
     _asked(
         f"# Diffs:\n{DIFF}",
-        "You are an expert at writing Git commits. Your job is to write a short clear commit message that summarizes the "
+        "You are an expert at writing Git commits. Your job is to write a short clear commit message that "
+        "summarizes the "
         "changes. Output only the message.",
     ),
     _asked(
@@ -52,7 +58,8 @@ TASKS = [
     ),
     _asked(
         f"Here are the first few user messages:\n{TYPED}",
-        "Based on the conversation so far, provide a concise description of this session in 4 words or less. This will be "
+        "Based on the conversation so far, provide a concise description of this session in 4 words or less. "
+        "This will be "
         "used for finding the session later in a UI with limited space - reply *ONLY* with the description.",
     ),
     _asked(
@@ -66,8 +73,10 @@ TASKS = [
     ),
     _asked(
         f"# USER\n{TYPED}\n# ASSISTANT\nFine.",
-        "*Briefly* summarize this partial conversation about programming.\nInclude less detail about older parts and more "
-        "detail about the most recent messages.\nStart a new paragraph every time the topic changes!\nThe summary *MUST* "
+        "*Briefly* summarize this partial conversation about programming.\nInclude less detail about older "
+        "parts and more "
+        "detail about the most recent messages.\nStart a new paragraph every time the topic changes!\nThe "
+        "summary *MUST* "
         "include the function names. Phrase the summary with the USER in first person. Do not add any preamble.",
     ),
     _asked(
@@ -78,12 +87,14 @@ TASKS = [
     ),
     _asked(
         "We looked for a flat in Leeds.",
-        "You are a helpful AI assistant tasked with summarizing conversations. Output the summary only. Do not call any "
+        "You are a helpful AI assistant tasked with summarizing conversations. Output the summary only. Do not "
+        "call any "
         "tools.",
     ),
     _asked(
         f"Command: git status\nConversation: {TYPED}",
-        "Your task is to process shell commands that an AI coding agent wants to run. Determine the prefix of the command. "
+        "Your task is to process shell commands that an AI coding agent wants to run. Determine the prefix of "
+        "the command. "
         "ONLY return the prefix. Do not return any other text, markdown markers, or other content.",
     ),
     _asked(
@@ -98,7 +109,8 @@ TASKS = [
     ),
     _asked(
         f"{TYPED}",
-        "Tu génères des titres. Génère un titre court pour cette conversation, cinq mots au maximum. Réponds uniquement "
+        "Tu génères des titres. Génère un titre court pour cette conversation, cinq mots au maximum. Réponds "
+        "uniquement "
         "avec le titre, sans guillemets.",
     ),
     # the whole history, and an instruction behind it
@@ -109,30 +121,35 @@ TASKS = [
         has_tools=True,
     ),
     _asked(
-        "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will resume the "
+        "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will "
+        "resume the "
         "task.\n\nInclude:\n- Current progress and key decisions made\n- What remains to be done",
         AGENT,
     ),
     _asked(
-        "Provide a detailed prompt for continuing our conversation above. Focus on information that would be helpful for "
+        "Provide a detailed prompt for continuing our conversation above. Focus on information that would be "
+        "helpful for "
         "continuing the conversation, including what we did, what we're doing, which files we're working on, and what "
         "we're going to do next considering new session will not have access to our conversation.",
         AGENT,
     ),
     _asked(
-        "[SUGGESTION MODE: Suggest what the user might naturally type next.]\n\nFIRST: Look at the user's recent messages "
+        "[SUGGESTION MODE: Suggest what the user might naturally type next.]\n\nFIRST: Look at the user's "
+        "recent messages "
         "and original request.\n\nReply with ONLY the suggestion, no quotes or explanation.",
         AGENT,
         has_tools=True,
     ),
     _asked(
-        "The user stepped away and is coming back. Recap in under 40 words, 1-2 plain sentences, no markdown. Lead with "
+        "The user stepped away and is coming back. Recap in under 40 words, 1-2 plain sentences, no markdown. "
+        "Lead with "
         "the overall goal of the session.",
         AGENT,
         has_tools=True,
     ),
     _asked(
-        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title, without "
+        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the "
+        "title, without "
         "any preamble and prefix like `Title:`.",
     ),
     _asked("简要总结一下对话内容，用作后续的上下文提示 prompt，控制在 200 字以内"),
@@ -141,18 +158,22 @@ TASKS = [
     ),
     _asked("Fasse das Gespräch in höchstens 200 Wörtern zusammen, als Kontext für den weiteren Verlauf. Nur der Text."),
     _asked(
-        "Please generate a list of three follow-up questions the user might ask next in this conversation. Return a JSON "
+        "Please generate a list of three follow-up questions the user might ask next in this conversation. "
+        "Return a JSON "
         "array of strings, nothing else."
     ),
     _asked(
-        "Genera un título breve para esta conversación (máximo 5 palabras). Responde solo con el título, sin comillas.\n\n"
+        "Genera un título breve para esta conversación (máximo 5 palabras). Responde solo con el título, sin "
+        "comillas.\n\n"
         f"Usuario: {TYPED}\nAsistente: Bien."
     ),
     _asked(
-        f"次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\nユーザー: {TYPED}\nアシスタント: はい。"
+        "次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\n"
+        f"ユーザー: {TYPED}\nアシスタント: はい。"
     ),
     _asked(
-        f"Придумай короткий заголовок для этого диалога, не более 5 слов. Верни только заголовок, без кавычек.\n\n{TYPED}"
+        f"Придумай короткий заголовок для этого диалога, не более 5 слов. Верни только заголовок, без "
+        f"кавычек.\n\n{TYPED}"
     ),
     # a heading, rules, a frame for what was said
     _asked(
@@ -161,23 +182,28 @@ TASKS = [
         f'{{ "follow_ups": ["Q1?"] }}\n### Chat History:\n<chat_history>\nUSER: {TYPED}\n</chat_history>"'
     ),
     _asked(
-        "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion type** in "
+        "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion "
+        "type** in "
         "`<type>` and the given language.\n### **Instructions**:\n1. Analyze `<text>`\n### Output:\nJSON. "
         f"\n<type>General</type>\n<text>{TYPED}</text>"
     ),
     _asked(
         "### Task:\nGenerate a detailed prompt for an image generation task based on the given language and context.\n"
-        f"### Output:\nStrictly return in JSON format.\n### Chat History:\n<chat_history>\nUSER: {TYPED}\n</chat_history>"
+        f"### Output:\nStrictly return in JSON format.\n### Chat History:\n<chat_history>\nUSER: "
+        f"{TYPED}\n</chat_history>"
     ),
     _asked(
-        "## Aufgabe\nErzeuge 1-3 Schlagworte zum Thema der Unterhaltung.\n\n## Regeln\n- Nur JSON\n- Kleinschreibung\n\n"
+        "## Aufgabe\nErzeuge 1-3 Schlagworte zum Thema der Unterhaltung.\n\n## Regeln\n- Nur JSON\n- "
+        "Kleinschreibung\n\n"
         f"## Verlauf\n<chat_history>\nUSER: {TYPED}\n</chat_history>"
     ),
     _asked(
-        f"### Instruction\nPick one emoji for the message.\n\n### Rules\n- one emoji\n\n### Input\n{TYPED}\n\n### Output"
+        f"### Instruction\nPick one emoji for the message.\n\n### Rules\n- one emoji\n\n### "
+        f"Input\n{TYPED}\n\n### Output"
     ),
     _asked(
-        f"Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret emotions from "
+        f"Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret "
+        f"emotions from "
         f"the message and reflect their facial expression using fitting emojis.\n\nMessage: ```{TYPED}```"
     ),
     # what was typed, quoted, with hardly a word
@@ -205,11 +231,13 @@ TASKS = [
         f"search query. Only output the query.\n\nChat History:\nHuman: {TYPED}\nAI: Noted.\nFollow up: And the rent?"
     ),
     _asked(
-        f"Write a commit message for the following diff. Use imperative mood. Only output the commit message, no quotes, "
+        f"Write a commit message for the following diff. Use imperative mood. Only output the commit message, "
+        f"no quotes, "
         f"no explanation.\n\n```diff\n{DIFF}```"
     ),
     _asked(
-        f"Generate a git branch name for this session, at most 4 words, kebab-case. Reply with only the name.\n\n{TYPED}"
+        f"Generate a git branch name for this session, at most 4 words, kebab-case. Reply with only the "
+        f"name.\n\n{TYPED}"
     ),
 ]
 
