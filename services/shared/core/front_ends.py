@@ -42,6 +42,7 @@ _WANTED, _MAKER, _CHANGE = _compiled("wanted"), _compiled("maker"), _compiled("c
 _SUMMARY, _LABEL, _THING = _compiled("summary"), _compiled("label"), _compiled("thing")
 _OWN, _BY_PROGRAM, _DIFF = _compiled("own"), _compiled("by a program"), _compiled("diff")
 _INVENTED, _HANDED, _AGREED = _compiled("invented"), _compiled("handed"), _compiled("agreed")
+_ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "broad chat", "for persons"))
 _MAKES, _HANDOVER = _compiled("makes"), _compiled("handover")
 _LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|me|my|mine|ich|mein\w*|je|mon|yo|mi)\b", re.IGNORECASE)
@@ -53,6 +54,15 @@ def _labels(section: str) -> re.Pattern[str]:
 
 
 _BY_ROLE, _BY_MODEL = _labels("by role"), _labels("by model")
+_TAG = re.compile(r"<([A-Za-z]\w{0,40})")
+_MOST_TAGS = 16
+_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,400}[\"”“»]")
+_LABELLED = re.compile(
+    rf"(?:^|\n)\W{{0,4}}(?:message|messages|conversation|chat history|history|transcript|input|text|query|prompt|command"
+    rf"|new question|follow-?up|{wordlists.pattern('front_ends', 'by role')}|{wordlists.pattern('front_ends', 'by model')}"
+    rf")\W{{0,2}}[:：][^\n]*",
+    re.IGNORECASE,
+)
 _COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
 _HEADING = re.compile(rf"#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'heading')}\W{{0,4}}\n", re.IGNORECASE)
@@ -103,9 +113,15 @@ def is_task(text: str) -> bool:
         return True
     head = _plain(text[:_HEAD])
     asking = next(_asking(head), "")
-    if asking and not _OWN.search(asking):
-        return _is_formal(asking, head)
-    return bool(_DIFF.search(text[:_HEAD]) and _CHANGE.match(head) and not _OWN.search(head) and _FORM.search(head))
+    if asking and not _OWN.search(asking) and _is_formal(asking, head):
+        return True
+    told = _plain(_instruction(text))
+    if _FIRST_PERSON.search(told) or _OWN.search(told):
+        return False
+    if _DIFF.search(text[:_HEAD]) and any(map(_CHANGE.match, _sentences(told))):
+        return _FORM.search(told) is not None
+    has_chat = _CHAT.search(told) or _LABELLED.search(text[: 2 * _HEAD])
+    return bool(has_chat) and _is_aside(told) and _is_formal(told, told)
 
 
 def is_handed(text: str, answer: str) -> bool:
@@ -130,6 +146,21 @@ def _asking(head: str) -> Iterator[str]:
             return
 
 
+def _instruction(text: str) -> str:
+    """What is told to the model, at the head or the end of a text, without what it is told it of."""
+    ends = text if len(text) <= 2 * _HEAD else f"{text[:_HEAD]}\n{text[-_HEAD:]}"
+    for tag in [*dict.fromkeys(_TAG.findall(ends))][:_MOST_TAGS]:
+        begins, ended = ends.find(f"<{tag}"), ends.rfind(f"</{tag}>")
+        ends = f"{ends[:begins]} {ends[ended + len(tag) + 3 :]}" if 0 <= begins < ended else ends
+    unfenced = " ".join(ends.split("```")[::2])
+    return _LABELLED.sub("\n", _QUOTED.sub(" ", unfenced))
+
+
+def _is_aside(told: str) -> bool:
+    """Whether something is wanted that answers nobody."""
+    return any(kind.search(told) for kind in (_LABEL, _SUMMARY, _ASIDE))
+
+
 def _is_formal(asking: str, head: str) -> bool:
     """Whether the answer has to have a form; how short it has to be persons say, too, of a summary."""
     if _FORM.search(head):
@@ -143,11 +174,16 @@ def _is_for_tasks(system: str) -> bool:
     head = _plain(system[:_SYSTEM_HEAD])
     if _MAKER.search(head):
         return True
+    if not head or _FOR_PERSONS.search(head):
+        return False
     asking = (one for one in _sentences(head) if (_WANTED.match(one) or _CHANGE.match(one)) and not _OWN.search(one))
     sentence, whole = next(asking, ""), _plain(system[:_SYSTEM])
     if sentence:
         return _is_formal(sentence, whole)
-    return any(map(_MAKES.match, _sentences(head))) and _FORM.search(whole) is not None
+    if any(map(_MAKES.match, _sentences(head))):
+        return _FORM.search(whole) is not None
+    is_short = len(system) <= _SYSTEM and _BROAD_CHAT.search(head)
+    return bool(is_short) and _is_aside(head) and _is_formal(head, head) and not _OWN.search(head)
 
 
 def _is_of_transcript(text: str, request: Request) -> bool:
