@@ -45,7 +45,7 @@ _INVENTED, _HANDED, _AGREED = _compiled("invented"), _compiled("handed"), _compi
 _ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "broad chat", "for persons"))
 _MAKES, _HANDOVER = _compiled("makes"), _compiled("handover")
 _LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|me|my|mine|ich|mein\w*|je|mon|yo|mi)\b", re.IGNORECASE)
+_FIRST_PERSON, _OF_SOMETHING = _compiled("first person"), _compiled("of something")
 
 
 def _labels(section: str) -> re.Pattern[str]:
@@ -58,10 +58,7 @@ _TAG = re.compile(r"<([A-Za-z]\w{0,40})")
 _MOST_TAGS = 16
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,400}[\"”“»]")
 _LABELLED = re.compile(
-    rf"(?:^|\n)\W{{0,4}}(?:message|messages|conversation|chat history|history|transcript|input|text|query|prompt|command"
-    rf"|new question|follow-?up|{wordlists.pattern('front_ends', 'by role')}|{wordlists.pattern('front_ends', 'by model')}"
-    rf")\W{{0,2}}[:：][^\n]*",
-    re.IGNORECASE,
+    rf"(?:^|\n)\W{{0,4}}{wordlists.pattern('front_ends', 'slot')}\W{{0,2}}[:：][^\n]*", re.IGNORECASE
 )
 _COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
@@ -70,7 +67,6 @@ _FURTHER = re.compile(
     rf"\n#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'further heading')}\W{{0,4}}(?:\n|\Z)", re.IGNORECASE
 )
 _SENTENCES = re.compile(r"(?<=[.!?。！？\]])\s+|\n|(?<=[。！？])")
-_AUTOCOMPLETION = "autocompletion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +219,7 @@ def _is_in_parts(text: str) -> bool:
     if any(letter.isalnum() for letter in text[text.rfind("</") :].partition(">")[2] if "</" in text):
         return False  # a question stands behind what belongs to it
     task = next(_sentences(text[begins.end() : further.start()].partition("\n#")[0]), "")
-    return any(kind.search(task) for kind in (_THING, _SUMMARY)) or _AUTOCOMPLETION in task.lower()
+    return any(kind.search(task) for kind in (_THING, _SUMMARY, _ASIDE))
 
 
 def _is_quoted_whole(text: str) -> bool:
@@ -233,7 +229,7 @@ def _is_quoted_whole(text: str) -> bool:
     if not quoted or not 0 < begins < len(text) - 1:
         return False
     asked = _plain(text[:begins])
-    is_of_something = re.search(r"\b(?:for|of|about) (?:this|these|the|an?)\b", asked, re.IGNORECASE)
+    is_of_something = _OF_SOMETHING.search(asked)
     is_label = _LABEL.search(asked) and _FORM.search(asked) and _COUNT.search(asked)
     return bool(is_label) and not (is_of_something or _OWN.search(asked))
 

@@ -1,6 +1,13 @@
-"""Requests of programs that nobody typed, in the shapes that front ends send, and what persons ask in like words."""
+"""Requests of programs that nobody typed, in the shapes that front ends send, and what persons ask in like words.
+
+Those here were written before what tells them apart, those in `front_ends.jsonl` after it.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 from services.shared.core.front_ends import Request
 
@@ -311,3 +318,12 @@ PERSONS = [
     _asked("Please respond with text only, my screen reader cannot do tables. I am blind."),
     _asked("Do not call any tools. My name is Anna.", AGENT, has_tools=True),
 ]
+
+
+def _read(**fields: Any) -> Request:
+    return Request(**fields | {"fields": frozenset(fields.get("fields", ()))})
+
+
+for _line in (Path(__file__).parent / "front_ends.jsonl").read_text("utf-8").splitlines():
+    _fields = json.loads(_line)
+    (TASKS if _fields.pop("kind") == "task" else PERSONS).append(_read(**_fields))
