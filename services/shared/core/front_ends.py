@@ -43,7 +43,7 @@ _SUMMARY, _LABEL, _THING = _compiled("summary"), _compiled("label"), _compiled("
 _OWN, _BY_PROGRAM, _DIFF = _compiled("own"), _compiled("by a program"), _compiled("diff")
 _INVENTED, _HANDED, _AGREED = _compiled("invented"), _compiled("handed"), _compiled("agreed")
 _ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "broad chat", "for persons"))
-_MAKES, _HANDOVER = _compiled("makes"), _compiled("handover")
+_MAKES, _HANDOVER, _CONTINUED = _compiled("makes"), _compiled("handover"), _compiled("continued")
 _LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
 _FIRST_PERSON, _OF_SOMETHING = _compiled("first person"), _compiled("of something")
 
@@ -105,7 +105,7 @@ def sets_task(request: Request) -> bool:
 def is_task(text: str) -> bool:
     """Whether nobody said this: it asks for something about the chat, in a form that only a program needs."""
     text = text.lstrip()
-    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text) or _is_handover(text):
+    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text) or _is_handover(text) or _continues(text):
         return True
     head = _plain(text[:_HEAD])
     asking = next(_asking(head), "")
@@ -198,6 +198,13 @@ def _is_handover(text: str) -> bool:
     prose = "\n".join(line for line in lines if not _LIST.match(line))
     is_wanted = _SUMMARY.search(prose) and _HANDOVER.search(text[: 4 * _HEAD])
     return bool(is_wanted) and len(lines) - prose.count("\n") > 2 and not _FIRST_PERSON.search(prose)
+
+
+def _continues(text: str) -> bool:
+    """Whether a summary is handed over, behind some sentences on where it is from that nobody says "I" in."""
+    told, ended, _ = text[:_HEAD].partition(":\n")
+    is_handed = ended and len([*_sentences(told)]) > 2 and _CONTINUED.search(told) and _SUMMARY.search(told)
+    return bool(is_handed) and not _FIRST_PERSON.search(told)
 
 
 def _is_for_a_list(fields: frozenset[str]) -> bool:
