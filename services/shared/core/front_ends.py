@@ -23,6 +23,9 @@ _SYSTEM_HEAD, _SYSTEM = 700, 3000
 _MOST_TOKENS = 4
 """An answer of so many tokens tells nobody anything: it is wanted as a sign of life."""
 
+_LONGEST = 32_768
+"""Characters of a text in which what was said is looked for."""
+
 _AGREED_WITHIN = 100
 """Characters of an answer that only agrees."""
 
@@ -184,6 +187,7 @@ def _is_for_tasks(system: str) -> bool:
 
 def _is_of_transcript(text: str, request: Request) -> bool:
     """Whether a chat is in the text, turn by turn, and a title or a summary is wanted of it."""
+    text = text[:_LONGEST]
     if not (begins := _BY_ROLE.search(text)) or not _BY_MODEL.search(text):
         return False
     head = _plain(text[: min(_HEAD, begins.start())])
@@ -243,6 +247,7 @@ def _is_quoted_whole(text: str) -> bool:
 
 def _repeats(text: str, heard: Sequence[str]) -> bool:
     """Whether a text has what the user said lately and what was answered, and does not begin with it."""
+    text = text[:_LONGEST]
     return any(
         min(len(said), len(answer)) >= _HEARD and said in text and answer in text and not text.startswith(said)
         for said, answer in pairwise(heard)

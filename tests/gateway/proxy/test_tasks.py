@@ -105,6 +105,20 @@ async def test_of_a_task_nothing_is_kept_and_it_gets_no_memories(
     assert texts == {"My landlord is Owen Marsh.", "I like tea.", "Fine."}
 
 
+async def test_what_was_just_said_and_answered_within_another_text_is_a_task_in_any_language(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "Herons nest early this year.")
+    await _told(http, user, SAID)
+    await digested_all(client, user, 2)
+    task = f"Otsikko?\n\nkäyttäjä: {SAID}\navustaja: Herons nest early this year."
+    answer = await http.post("/chat/completions", json=asking(task), headers={"Memory-User": user})
+    assert answer.headers["memory-degraded"] == "task"
+    for text in (f"I said: {SAID}", "You said: Herons nest early this year. Is it true?"):
+        answer = await http.post("/chat/completions", json=asking(text), headers={"Memory-User": user})
+        assert "memory-degraded" not in answer.headers
+
+
 @pytest.mark.parametrize("said", ["false", "none", "chat", ""])
 async def test_a_client_can_say_that_a_person_asks(
     http: httpx.AsyncClient, client: MemoryClient, user: str, said: str

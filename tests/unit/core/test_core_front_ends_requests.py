@@ -24,7 +24,11 @@ def test_by_the_newest_message_alone_less_than_half_of_the_tasks_are_known() -> 
     assert sum(is_task(one.text) for one in TASKS) < 0.6 * len(TASKS)
 
 
-@pytest.mark.parametrize("piece", ["you are a ", "### Output\n", '"', "title ", "the user ", "给", "only return the "])
+@pytest.mark.parametrize(
+    "piece",
+    ["you are a ", "you are a to ", "you are a that ", "analyze a and ", "based on a, ", "### Output\n", '"', "title ",
+     "the user ", "给", "only return the ", "<a>", "```", "user:\n", "- x\n", "please ", "please quickly "],
+)  # fmt: skip
 def test_requests_of_any_length_are_read_in_time_that_grows_with_them(piece: str) -> None:
     started = time.perf_counter()
     for text in (piece * 20_000, f"### Task\n{piece * 20_000}", f"Generate a title {piece * 20_000}"):
