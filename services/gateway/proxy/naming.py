@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 _KINDS = ("conversation", "chat", "thread", "session")
@@ -27,6 +28,8 @@ _RANDOM = re.compile(
 
 _SESSION_OF_USER = re.compile(r"_session_([0-9A-Za-z-]{1,64})\Z")
 _LONGEST_USER = 2048
+_LONGEST_ID = 200
+_MOST_FIELDS = 256
 _WORDS = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
 _PLACEHOLDER = re.compile(
     r"(?:undefined|null|none)?|\$[A-Z][A-Z0-9_]*|%[A-Za-z_]+%|<[A-Za-z_.-]+>|\[[A-Za-z_.-]+\]|\{[A-Za-z_. -]+\}",
@@ -53,7 +56,7 @@ def sent_name(headers: Iterable[tuple[str, str]], body: Any) -> str | None:
 def _named(fields: Iterable[tuple[str, Any]]) -> str | None:
     """The value of the field that names a conversation, by what it calls it."""
     found: dict[int, str] = {}
-    for name, value in fields:
+    for name, value in islice(fields, _MOST_FIELDS):
         if (rank := _rank(name)) is not None and (id_ := _id(value)):
             found.setdefault(rank, id_)
     return found[min(found)] if found else None
@@ -67,7 +70,12 @@ def _rank(name: str) -> int | None:
 
 
 def _id(value: Any) -> str | None:
-    is_id = isinstance(value, str) and _VALUE.fullmatch(value.strip()) and not _NO_ID.fullmatch(value.strip())
+    is_id = (
+        isinstance(value, str)
+        and len(value) <= _LONGEST_ID
+        and _VALUE.fullmatch(value.strip())
+        and not _NO_ID.fullmatch(value.strip())
+    )
     return value.strip() if is_id else None
 
 
