@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
+from services.shared.core.front_ends import ends_examples, is_handed
 from services.shared.core.wrappers import spoken_by, without_rules
 
 Json = Any
@@ -35,6 +36,9 @@ NOWHERE = -1
 
 _LONGEST_SAID = 128 * 1024
 """Characters of one message of a history that are looked at: no memory is as long."""
+
+_MOST_BEGUN = 32
+"""Messages at the beginning of a chat among which is what a person said first."""
 
 _MOST_UNANSWERED = 16
 """Messages of the user before the newest that nobody answered, as far as they count."""
@@ -77,8 +81,8 @@ class Asked:
     `behind` is the id of the answer that the request goes on from, `talk` the name of the conversation, where the
     provider keeps what was said; with `has_id` a later request may go on from the answer.
     `answering_tools`: the request goes on with results of tools, the question is the same as before. `wants_form`: the
-    answer has to be JSON or the call of a tool, not prose. `stripped` is the body without the fields of memory, the
-    very same object if there were none.
+    answer has to be JSON or the call of a tool, not prose. `memory_task` is what the client says of the task that it
+    sets by itself. `stripped` is the body without the fields of memory, the very same object if there were none.
     """
 
     question: str | None
@@ -92,6 +96,7 @@ class Asked:
     memory_top_k: int | None
     memory_incognito: bool
     stripped: Json
+    memory_task: str | None = None
     unanswered: tuple[tuple[int, str], ...] = ()
     opening: str = ""
     behind: str = ""
@@ -190,13 +195,17 @@ class MemoryFields(BaseModel):
     memory_id: str | None = Field(default=None, min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")
     memory_top_k: StrictInt | None = Field(default=None, ge=1, le=200)
     memory_incognito: StrictBool | None = None
+    memory_task: StrictBool | Annotated[str, Field(max_length=256)] | None = None
 
 
 _MUST_BE = {
     "memory_id": "the name of a conversation: text of 1 to 256 characters on one line",
     "memory_top_k": "a whole number from 1 to 200",
     "memory_incognito": "true or false",
+    "memory_task": "the name of a task, true or false",
 }
+_IN_METADATA = "memory_task"
+"""The field that may stand in `metadata` as well, which some clients alone can set."""
 
 
 def memory_fields(body: Json) -> MemoryFields:
@@ -208,6 +217,8 @@ def memory_fields(body: Json) -> MemoryFields:
     fields = body if isinstance(body, dict) else {}
     if unknown := next((name for name in fields if name.startswith("memory_") and name not in _MUST_BE), None):
         raise BadField(f"{unknown[:64]!r} is no field of memory: there are {', '.join(_MUST_BE)}")
+    if (told := member(member(body, "metadata"), _IN_METADATA)) is not None:
+        fields = {_IN_METADATA: told, **fields}
     try:
         return MemoryFields.model_validate(fields)
     except ValidationError as error:
@@ -217,7 +228,15 @@ def memory_fields(body: Json) -> MemoryFields:
 
 def without_memory_fields(body: Json) -> Json:
     """The body that a backend understands; the same object if it has no field of memory."""
-    if not isinstance(body, dict) or body.keys().isdisjoint(_MUST_BE):
+    if not isinstance(body, dict):
+        return body
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and _IN_METADATA in metadata:
+        rest = {name: value for name, value in metadata.items() if name != _IN_METADATA}
+        body = {name: value for name, value in body.items() if name != "metadata"} | (
+            {"metadata": rest} if rest else {}
+        )
+    if body.keys().isdisjoint(_MUST_BE):
         return body
     return {name: value for name, value in body.items() if name not in _MUST_BE}
 
@@ -257,6 +276,7 @@ def asked(
         memory_top_k=fields.memory_top_k,
         memory_incognito=bool(fields.memory_incognito),
         stripped=stripped,
+        memory_task=None if fields.memory_task is None else str(fields.memory_task),
         unanswered=_unanswered(messages[: max(0, position)], is_users, text),
         opening=_opening(messages, is_users, text),
         behind=behind,
@@ -309,11 +329,19 @@ def _unanswered(
 
 
 def _opening(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> str:
-    """What the user said first; where that is no text, or none of it was said, a digest of the message, or of any."""
-    own = [message for message in messages if is_users(message)]
-    said = (message for message in own if text(message) or not _is_programs(message))
-    first = next(said, next(iter(own or messages), None))
+    """The text of the first message that a person wrote, or a digest of what it shows; else what there is of any."""
+    head = [(message, _answer(messages, at)) for at, message in enumerate(messages[:_MOST_BEGUN]) if is_users(message)]
+    invented = max((at for at, (one, answer) in enumerate(head) if ends_examples(text(one), answer)), default=-1)
+    begun = (one for one, answer in head[invented + 1 :] if not is_handed(text(one), answer))
+    own = (message for message in messages if is_users(message))
+    first = next((one for one in begun if text(one) or not _is_programs(one)), next(own, next(iter(messages), None)))
     return text(first) or (_digest(first) if first is not None else "")
+
+
+def _answer(messages: Sequence[Json], at: int) -> str:
+    """The text of the answer that stands behind a message."""
+    after = messages[at + 1] if at + 1 < len(messages) else None
+    return text_of(member(after, "content"), TEXT_KINDS) if role_of(after) == "assistant" else ""
 
 
 def _digest(message: Json) -> str:
