@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 
 _LONGEST = 512
 _OWN = ("same-origin", "none")
+_UNFILLED = re.compile(
+    r"(?:undefined|null|none|\[object Object\]|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|<[\w.-]+>|\[[\w.-]+\]|\{[\w. -]+\}|[^\w]*)",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|[$#]\{[^{}]*\}|\{%[^{}]*%\}|<%[^<>]*%>")
+_NOT_FILLED_IN = (
+    "The header Memory-User names no user: it is empty, or a template that the program did not fill in. "
+    "Have it send who asks, or leave the header out."
+)
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key")
 _OPEN = "or start it with MEMORYBUS_GATEWAY_AUTH=true."
 _UNREAD = f"This server asks for no credential and reads none: name the user in the header Memory-User instead, {_OPEN}"
@@ -62,6 +72,11 @@ class Caller:
         return self.verbs is None or verb in self.verbs or (reads and READ in self.verbs)
 
 
+def is_unfilled(name: str) -> bool:
+    """Whether a name is what a program writes that should have put one there: nothing, "{{USER_ID}}", "undefined"."""
+    return bool(_UNFILLED.fullmatch(name) and name.isascii()) or not _shown(name) or bool(_TEMPLATE.search(name))
+
+
 class Doorkeeper(Protocol):
     """Decides who is asking."""
 
@@ -99,7 +114,9 @@ class OpenDoor:
             user_id = raw.decode().strip()
         except UnicodeDecodeError:
             raise Problem("bad_request", "The header Memory-User must be UTF-8.") from None
-        if not 0 < len(user_id) <= _LONGEST:
+        if is_unfilled(user_id):
+            raise Problem("bad_request", _NOT_FILLED_IN)
+        if len(user_id) > _LONGEST:
             raise Problem("bad_request", f"The header Memory-User names a user in 1 to {_LONGEST} characters.")
         return Caller(user_id)
 
@@ -164,6 +181,11 @@ class GuardedDoor:
         if EVERY_SPACE in spaces:
             raise _stranger(f"The claim {name!r} of the token lists {EVERY_SPACE!r}: a token for all spaces has none.")
         return frozenset(spaces)
+
+
+def _shown(name: str) -> str:
+    """A name without what nobody sees of it."""
+    return "".join(filter(str.isprintable, name)).strip()
 
 
 def _stranger(detail: str) -> Problem:

@@ -33,6 +33,7 @@ from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
+from services.gateway.proxy.people import People, told_of
 from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
 from services.gateway.proxy.settings import ProxySettings
@@ -96,6 +97,7 @@ class Proxy:
         for setting in self._backends.settings_without_key() if guarded else ():
             log.warning("model_without_key", extra={"why": "every chat is refused", "set": setting})
         self._memory = ChatMemory(edge, settings, counter)
+        self._people = People()
         self._room = _MOST_ROOM * self.most_body
         self._answering: set[asyncio.Future[str]] = set()
 
@@ -227,6 +229,7 @@ class Proxy:
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        self._people.see(caller.user_id, exchange.key.name, told_of(request.headers, body))
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
