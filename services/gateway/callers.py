@@ -18,6 +18,9 @@ from services.gateway.settings import GatewaySettings
 if TYPE_CHECKING:
     from services.gateway.tokens import TokenVerifier
 
+NOBODY = "me"
+"""The user of a request that names none, where no credential is asked for."""
+
 _LONGEST = 512
 _OWN = ("same-origin", "none")
 _UNFILLED = re.compile(
@@ -106,7 +109,7 @@ class OpenDoor:
             Problem: a credential comes that nobody here reads, or the header names no user.
         """
         self._refuse_credential(request)
-        named = request.headers.getlist(USER_HEADER) or ["me"]
+        named = request.headers.getlist(USER_HEADER) or [NOBODY]
         if len(named) > 1:  # of a proxy that adds one the first would be what its caller wrote
             raise Problem("bad_request", "The header Memory-User stands there twice: send it once.")
         raw = named[0].encode("latin-1")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
-from services.gateway.callers import is_unfilled
+from services.gateway.callers import NOBODY, is_unfilled
 from services.shared.telemetry import PROXY_SHARED
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class People:
         if seen is not None and any(_are_several(seen, conversation, *one) for one in told.items()):
             self._seen[user_id] = None  # told of
             PROXY_SHARED.inc()
-            log.warning("several_people", extra={"user": _digest(user_id).hex()[:8], "remedy": _REMEDY})
+            log.warning("several_people", extra={"user": user_id if user_id == NOBODY else "one with a name", "remedy": _REMEDY})
 
 
 def _are_several(seen: dict[bytes, dict[bytes, bytes]], conversation: str, field: str, who: str) -> bool:
