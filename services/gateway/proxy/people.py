@@ -100,7 +100,8 @@ class People:
         if seen is not None and any(_are_several(seen, conversation, *one) for one in told.items()):
             self._seen[user_id] = None  # told of
             PROXY_SHARED.inc()
-            log.warning("several_people", extra={"user": user_id if user_id == NOBODY else "one with a name", "remedy": _REMEDY})
+            user = user_id if user_id == NOBODY else "one with a name"
+            log.warning("several_people", extra={"user": user, "remedy": _REMEDY})
 
 
 def _are_several(seen: dict[bytes, dict[bytes, bytes]], conversation: str, field: str, who: str) -> bool:
