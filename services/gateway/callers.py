@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import unquote
 
 from starlette.requests import Request
 
@@ -24,10 +25,10 @@ NOBODY = "me"
 _LONGEST = 512
 _OWN = ("same-origin", "none")
 _UNFILLED = re.compile(
-    r"(?:undefined|null|none|\[object Object\]|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|<[\w.-]+>|\[[\w.-]+\]|\{[\w. -]+\}|[^\w]*)",
-    re.IGNORECASE,
+    r"null|none|\(null\)|\[object Object\]|\$[A-Z_]\w*|%[A-Z_]+%|<[\w. -]+>|\[[\w.-]+\]|\{[\w. -]+\}|\W*", re.IGNORECASE
 )
-_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|[$#]\{[^{}]*\}|\{%[^{}]*%\}|<%[^<>]*%>")
+_JOINED = re.compile(r"[-_:/]")
+_TEMPLATE = re.compile(r"\{\{|\}\}|\[\[|[$#]\{|\$\(|\{%|<%")
 _NOT_FILLED_IN = (
     "The header Memory-User names no user: it is empty, or a template that the program did not fill in. "
     "Have it send who asks, or leave the header out."
@@ -77,7 +78,10 @@ class Caller:
 
 def is_unfilled(name: str) -> bool:
     """Whether a name is what a program writes that should have put one there: nothing, "{{USER_ID}}", "undefined"."""
-    return bool(_UNFILLED.fullmatch(name) and name.isascii()) or not _shown(name) or bool(_TEMPLATE.search(name))
+    name = unquote(name)
+    is_whole = bool(_UNFILLED.fullmatch(name) and name.isascii())
+    is_nobodys = _JOINED.split(name)[-1].lower() == "undefined"
+    return is_whole or is_nobodys or not _shown(name) or bool(_TEMPLATE.search(name))
 
 
 class Doorkeeper(Protocol):
