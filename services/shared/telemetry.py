@@ -82,6 +82,7 @@ PROXY_MEMORY = Counter(
     ["memory"],
 )
 PROXY_LOST = Counter("memorybus_proxy_exchanges_lost_total", "Exchanges that could not be published")
+PROXY_SHARED = Counter("memorybus_proxy_shared_users_total", "Users behind whom clients tell of several people")
 
 _QUERIES = ("tool-queries", "person-queries", "requests")
 _PATHS = ("chat", "responses", "messages", "other")

@@ -25,7 +25,7 @@ from contracts.errors import Unavailable
 from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
-from services.gateway.callers import Caller
+from services.gateway.callers import Caller, is_unfilled
 from services.gateway.problems import STATUS, Problem, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, is_anthropic, returned
 from services.gateway.proxy.bodies import completed, dumped, read_body
@@ -33,7 +33,8 @@ from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
-from services.gateway.proxy.naming import is_placeholder, sent_name
+from services.gateway.proxy.naming import sent_name
+from services.gateway.proxy.people import People, told_of
 from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import (
     NO_PATH,
@@ -107,6 +108,7 @@ class Proxy:
         for setting in self._backends.settings_without_key() if guarded else ():
             log.warning("model_without_key", extra={"why": "every chat is refused", "set": setting})
         self._memory = ChatMemory(edge, settings, counter)
+        self._people = People()
         self._room = _MOST_ROOM * self.most_body
         self._answering: set[asyncio.Future[str]] = set()
 
@@ -237,6 +239,7 @@ class Proxy:
             return None
         body, asked = read
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        self._people.see(caller.user_id, exchange.key.name, told_of(request.headers, body))
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
@@ -322,7 +325,7 @@ class Proxy:
     ) -> Exchange:
         space = _text_of(request, "memory-space")
         space = caller.space({"space": space} if space else {}, "default") or "default"
-        named = next((name for name in (asked.memory_id, named) if name and not is_placeholder(name)), None)
+        named = next((name for name in (asked.memory_id, named) if name and not is_unfilled(name)), None)
         sent = None if named or asked.talk else sent_name(request.headers.items(), asked.stripped)
         is_named = bool(named or asked.talk or sent)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)

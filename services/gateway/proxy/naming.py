@@ -31,17 +31,6 @@ _LONGEST_USER = 2048
 _LONGEST_ID = 200
 _MOST_FIELDS = 256
 _WORDS = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
-_PLACEHOLDER = re.compile(
-    r"(?:undefined|null|none)?|\$[A-Z][A-Z0-9_]*|%[A-Za-z_]+%|<[A-Za-z_.-]+>|\[[A-Za-z_.-]+\]|\{[A-Za-z_. -]+\}",
-    re.IGNORECASE,
-)
-_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\$\{[^{}]*\}|\{%[^{}]*%\}")
-
-
-def is_placeholder(name: str) -> bool:
-    """Whether a name is empty, or what a program writes that should have put one there: "{{CHAT_ID}}", "undefined"."""
-    name = name.strip()
-    return _PLACEHOLDER.fullmatch(name) is not None or _TEMPLATE.search(name) is not None
 
 
 def sent_name(headers: Iterable[tuple[str, str]], body: Any) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.dialects.base import Json, items, member, role_of, string, text_of
-from services.gateway.proxy.naming import is_placeholder
 from services.shared.core.front_ends import Request, sets_task
 
 _NO_TASK = frozenset({"false", "no", "off", "0", "chat"})
@@ -21,7 +21,7 @@ _LONGEST_SYSTEM = 4096
 def is_task(asked: Asked, told: str | None, heard: Sequence[str]) -> bool:
     """Whether nobody said what is asked; `told` is what a header says of it, `heard` what was said lately."""
     for said in (asked.memory_task, told, _in_metadata(asked.stripped)):
-        if said is not None and not (is_placeholder(said) and said.strip().lower() != "none"):
+        if said is not None and not (is_unfilled(said) and said.strip().lower() != "none"):
             return said.strip().lower() not in _NO_TASK | {"none"}
     return sets_task(_request(asked, heard))
 
