@@ -100,8 +100,6 @@ _OF_A_NUMBER = 3.0
 code makes up for anything: of ten statements alike what is around one, and its meaning, may tell more than that it has
 the code, above all while that of the one asked for is not known yet."""
 
-_SHORT = 3
-
 _READ, _READ_CHARS = 16, 3000
 """Candidates that are read for the fact which a question asks for, and their characters: a millisecond for thirty."""
 
@@ -127,7 +125,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(named_alone(found), score, _OF_A_NUMBER if _is_short(found.codes) else math.inf)
+    _lift(named_alone(found), score, _OF_A_NUMBER if found.codes and all(one.is_short for one in found.codes) else math.inf)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
@@ -204,10 +202,6 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
 def _put_first(told: Flags, score: Floats) -> None:
     """Weigh these candidates so much more that the best of them is the best of all."""
     score[told] += max(0.0, score.max() - score[told].max())
-
-
-def _is_short(codes: Collection[str]) -> bool:
-    return bool(codes) and max(map(len, codes)) <= _SHORT
 
 
 def _lift(shares: Floats, score: Floats, most: float) -> None:
