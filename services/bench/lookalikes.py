@@ -1,4 +1,4 @@
-"""`memorybus bench lookalikes`: of statements that differ in one code, or in their day alone, is the right one first?"""
+"""`memorybus bench lookalikes`: of statements that differ in a code or their day alone, is the right one first?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice, permutations
+from itertools import chain, islice, permutations
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -29,7 +29,8 @@ EPILOG = """Examples:\n
 """
 TABLE = Path(__file__).with_name("lookalikes.json")
 CODES_USER = "codes"
-_START = datetime(2026, 1, 5, 7, 0, tzinfo=UTC)
+_END = datetime(2026, 10, 5, 7, 0, tzinfo=UTC)
+"""When the last statement of all series is made."""
 _DIGITS = ("248", "137", "569", "158", "279")
 """Their permutations are the numbers of codes: each has five others of the same digits."""
 
@@ -93,11 +94,11 @@ async def judged(memory: Memory, cases: Iterable[Case]) -> Mapping[str, Tally]:
     tallies: dict[str, Tally] = defaultdict(Tally)
     for case in cases:
         reply = await memory.retrieve(RetrieveRequest(user_id=case.user_id, query=case.question, now=case.now))
-        told, tally = [item.turn_id for item in reply.items], tallies[case.kind]
-        is_first = not case.wanted.isdisjoint(told[:1])
+        told, tally = [item.source_ids for item in reply.items], tallies[case.kind]
+        is_first = bool(told) and not case.wanted.isdisjoint(told[0])
         tally.asked += 1
         tally.first += is_first
-        tally.told += not case.wanted.isdisjoint(told)
+        tally.told += not case.wanted.isdisjoint(chain.from_iterable(told))
         tally.missed += () if is_first else (f"{case.question} → {reply.items[0].text if told else 'nothing'}",)
     return tallies
 
@@ -107,12 +108,12 @@ def code_turns(table: Mapping[str, Any]) -> Iterator[Turn]:
     said = [(name, text) for template in table["templates"] for name, text in _statements(table, template)]
     random.Random(3).shuffle(said)
     for hour, (name, text) in enumerate(said):
-        yield _turn(CODES_USER, name, text, _START + timedelta(hours=hour))
+        yield _turn(CODES_USER, name, text, _END - timedelta(hours=len(said) - hour))
 
 
 def code_cases(table: Mapping[str, Any]) -> Iterator[Case]:
     """For each statement one of the questions of its template."""
-    now = _START + timedelta(days=30)
+    now = _END + timedelta(hours=2)
     for template in table["templates"]:
         for place, (name, _) in enumerate(_statements(table, template)):
             number, person = _names(table)[place]
@@ -140,13 +141,13 @@ def series_turns(table: Mapping[str, Any], length: int) -> Iterator[Turn]:
                 a=values.randint(5, 95), b=values.randint(10, 59), c=values.randint(101, 999), i=place + 1,
                 place=values.choice(table["places"]),
             )  # fmt: skip
-            yield _turn(f"series-{number}", f"{number}-{place}", text, _said_at(series, place))
+            yield _turn(f"series-{number}", f"{number}-{place}", text, _said_at(series, length - 1 - place))
 
 
 def series_cases(table: Mapping[str, Any], length: int) -> Iterator[Case]:
     """For each series questions for the latest, and for what was said of it first and in a month in the middle."""
     for number, series in enumerate(table["series"]):
-        user_id, moments = f"series-{number}", [_said_at(series, place) for place in range(length)]
+        user_id, moments = f"series-{number}", [_said_at(series, length - 1 - place) for place in range(length)]
         now = moments[-1] + timedelta(hours=2)
         for question in series["latest"]:
             yield Case("latest", user_id, question, frozenset({f"{number}-{length - 1}"}), now)
@@ -157,15 +158,21 @@ def series_cases(table: Mapping[str, Any], length: int) -> Iterator[Case]:
         yield Case("month", user_id, f"What was {series['about']} in {middle:%B %Y}?", wanted, now)
 
 
-def _said_at(series: Mapping[str, Any], place: int) -> datetime:
-    return _START + timedelta(hours=place * int(series["every_hours"]))
+def _said_at(series: Mapping[str, Any], later: int) -> datetime:
+    """When that statement of a series is made after which there are so many more."""
+    return _END - timedelta(hours=later * int(series["every_hours"]))
 
 
 def _turn(user_id: str, name: str, text: str, at: datetime) -> Turn:
-    conversation = f"{user_id}-{at:%Y-%m-%d-%H}"
     return Turn(
-        user_id=user_id, role="user", text=text, turn_id=name, conversation_id=conversation, created_at=at
-    )  # fmt: skip
+        user_id=user_id,
+        role="user",
+        text=text,
+        turn_id=name,
+        conversation_id=f"{user_id}-{at:%Y-%m-%d-%H}",
+        created_at=at,
+        source_ids=(name,),
+    )
 
 
 def _report(tallies: Mapping[str, Tally], *, verbose: bool) -> None:

@@ -36,6 +36,7 @@ _LEAST_SHARE = 0.6
 _LONGEST_MARK = 3
 _NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS
 
+
 @dataclass(frozen=True, slots=True)
 class Identifier:
     """An identifier of a question: its runs, the pieces that name it, longest first, and it, a

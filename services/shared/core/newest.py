@@ -36,10 +36,8 @@ _ALIKE_OR_RELEVANT = 0.95
 well has to be very much about the same."""
 
 _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
-_LATEST = re.compile(
-    r"\b(?:latest|newest|most recent|current(?:ly)?|right now|at the moment|last time|(?:i|we) last"
-    r"|(?:my|our|the) last(?! (?:few|couple|night|day|week|month|year|spring|summer|autumn|fall|winter)))\b",
-    re.IGNORECASE,
+_LATEST, _FORMERLY = (
+    re.compile(rf"\b{wordlists.pattern('asked_times', section)}(?!\w)") for section in ("latest", "first")
 )
 _AS_RELEVANT = 0.9
 """Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
@@ -50,10 +48,6 @@ _ENOUGH_SHARED = 2
 _BEGINNING = 2000
 """Characters of a text in which words in common are looked for."""
 
-_FORMERLY = re.compile(
-    r"\b(?:first|originally|initially|previously|formerly|in the beginning|at the start|back then|former"
-    r"|(?:i|we|you|he|she|it|they|there) used to|before (?:we|i|that|the|it|she|he|they))\b"
-)
 _WHETHER = re.compile(
     r"\W*(?:(?:and|so|hey|ok|is it true(?: that)?)\W+)?"
     r"(?:is|are|am|was|were|do|does|did|have|has|can|will|should|would)(?:n't)?\b",
@@ -116,6 +110,7 @@ def newest_first(
     """
     order, asked = list(range(len(entries))), _asked_in(question)
     named = named_in(identifiers_in(question), [one.text for one in entries[:_LOOKED_AT]])
+    said = set(_TOKEN.findall(question.lower())) - LIGHT
     if asks_for_former(question):
         return order
     doubted = _doubted_in(question)
@@ -125,7 +120,7 @@ def newest_first(
 
     def goes_before(i: int, here: int) -> bool:
         newer, older = entries[i], entries[here]
-        if named[here] - named[i] or is_of_another(newer.text, older.text, question):
+        if named[here] - named[i] or _is_of_another(newer.text, older.text, said):
             return False
         is_asked = changed_in_part_by(older) == newer.id and asks_for_outdated(question, older)
         is_at_odds = older.id in newer.conflicts_with or is_asked
@@ -149,17 +144,19 @@ def newest_first(
 
 
 def is_of_another(newer: str, older: str, question: str) -> bool:
-    """Whether a text says another word in the place of one that the question and the older text have, in a statement
-    that is otherwise much the same: "The van is at the depot" for the bus."""
-    old, new = _TOKEN.findall(older.lower())[:_COMPARED], _TOKEN.findall(newer.lower())[:_COMPARED]
-    asked = set(_TOKEN.findall(question.lower())) - LIGHT
-    if asked.isdisjoint(old) or asked.intersection(old) <= set(new):
-        return False
-    match = SequenceMatcher(None, old, new, autojunk=False)
-    if match.ratio() < _MUCH_THE_SAME:
+    """Whether a text lacks an identifier that the question and the older text have, or says another word in the place
+    of one, in a statement that is otherwise much the same: "The van is at the depot" where the bus is asked for."""
+    new, old = named_in(identifiers_in(question), [newer, older])
+    return bool(old - new) or _is_of_another(newer, older, set(_TOKEN.findall(question.lower())) - LIGHT)
+
+
+def _is_of_another(newer: str, older: str, asked: Collection[str]) -> bool:
+    old, new = (_TOKEN.findall(text[:_BEGINNING].lower())[:_COMPARED] for text in (older, newer))
+    missing = {word for word in old if word in asked}.difference(new)
+    if not missing or (match := SequenceMatcher(None, old, new, autojunk=False)).ratio() < _MUCH_THE_SAME:
         return False
     return any(
-        kind == "replace" and not asked.isdisjoint(old[start:end]) and not LIGHT.issuperset(new[first:last])
+        kind == "replace" and not missing.isdisjoint(old[start:end]) and not LIGHT.issuperset(new[first:last])
         for kind, start, end, first, last in match.get_opcodes()
     )
 
@@ -167,6 +164,11 @@ def is_of_another(newer: str, older: str, question: str) -> bool:
 def asks_for_former(question: str) -> bool:
     """Whether a question is for what was so at first, or before something."""
     return _FORMERLY.search(question.lower()) is not None
+
+
+def asks_for_latest(question: str) -> bool:
+    """Whether a question is for the latest of something, or for what is so now."""
+    return _LATEST.search(question.lower()) is not None
 
 
 def asks_for_outdated(question: str, entry: Entry) -> bool:
@@ -203,7 +205,7 @@ def _asked_in(question: str) -> _Asked:
     kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
     is_of_own = _OF_OWN.search(question) is not None and not OF_PAST.search(question)
     is_of_now = is_of_own or _WHETHER.match(question) is not None
-    the_latest = _LATEST.search(question) is not None
+    the_latest = asks_for_latest(question)
     return _Asked(_terms_in(question), _names_in(question), kinds, the_latest, is_of_now)
 
 

@@ -125,7 +125,11 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(named_alone(found), score, _OF_A_NUMBER if found.codes and all(one.is_short for one in found.codes) else math.inf)
+    _lift(
+        named_alone(found),
+        score,
+        _OF_A_NUMBER if found.codes and all(one.is_short for one in found.codes) else math.inf,
+    )
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
