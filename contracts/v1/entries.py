@@ -75,9 +75,9 @@ class Entry(Message):
     """One memory: whose it is, what was said, what is known about it, and how it may be found.
 
     `conversation_id`, `turn_id` and `created_at` tell of the turn that said it first, `repeated_in` of the newest
-    `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said, which counts
-    for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn that said it
-    gave a time ahead of the bus, so the time at which the turn arrived stands for it.
+    `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said or corrected,
+    which counts for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn
+    that said it gave a time ahead of the bus, so the time at which the turn arrived stands for it.
 
     `importance` is 1 while it is pinned, and `unpinned_importance` what it will be again. `edited_at` and `edited_by`
     tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.

@@ -308,7 +308,9 @@ def _label(entry: Entry, now: datetime | None) -> str:
     zone = (now and now.tzinfo) or UTC
     first, last = in_zone(entry.created_at, zone).date(), in_zone(entry.last_said_at, zone).date()
     said = first.isoformat()
-    if entry.repeat_count:
+    if entry.edited_at and entry.edited_at >= entry.last_said_at:
+        said += f", corrected on {last}"
+    elif entry.repeat_count:
         said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
         said += f", {ago((now.date() - last).days)}"

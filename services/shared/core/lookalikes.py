@@ -14,6 +14,7 @@ from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.identifiers import identifiers_in, named_in
 from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest
+from services.shared.core.sayings import is_said_within
 from services.shared.core.time_spans import Span, all_spans, without
 from services.shared.core.traits import TOKEN, ByText
 
@@ -49,7 +50,11 @@ class Wanted:
 
     def ordered(self, members: Iterable[Entry]) -> list[Entry]:
         """Those that are asked for, best first: all of the times, and else one."""
-        within = [one for one in members if not self.spans or any(_is_said_in(one, span) for span in self.spans)]
+        within = [
+            one
+            for one in members
+            if not self.spans or any(is_said_within(one, span.since, span.until) for span in self.spans)
+        ]
         within = sorted(within, key=_first_said_at) if self.first else sorted(within, key=_said_at, reverse=True)
         return within if self.spans else within[:1]
 
@@ -146,11 +151,6 @@ def _are_alike(one: Entry, other: Entry) -> bool:
 
 def _words(text: str) -> list[str]:
     return [word for word in TOKEN.findall(text[:_BEGINNING].lower()) if not any(map(str.isdecimal, word))]
-
-
-def _is_said_in(entry: Entry, span: Span) -> bool:
-    moments = (entry.created_at, entry.last_said_at, *(saying.at for saying in entry.repeated_in))
-    return any((not span.since or at >= span.since) and (not span.until or at < span.until) for at in moments)
 
 
 def _first_said_at(entry: Entry) -> tuple[datetime, str]:

@@ -77,9 +77,15 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
         update={
             "repeated_in": before,
             "repeat_count": max(0, entry.repeat_count - later) if before else 0,
-            "last_said_at": _last_said(entry.created_at, before),
+            "last_said_at": _last_said(entry, before, moment),
         }
     )
+
+
+def is_said_within(entry: Entry, since: datetime | None, until: datetime | None) -> bool:
+    """Whether an entry was said between two moments, for the first time, last, or by a turn that it names."""
+    moments = (entry.created_at, entry.last_said_at, *(saying.at for saying in entry.repeated_in))
+    return any((since is None or at >= since) and (until is None or at < until) for at in moments)
 
 
 def told_in(entry: Entry, conversation_id: str | None) -> Entry:
@@ -112,8 +118,9 @@ def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | No
         place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
         first = {**place, "session_id": None, "ordinal": 0}
     changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
-    return changed.model_copy(update={"last_said_at": _last_said(changed.created_at, rest)})
+    return changed.model_copy(update={"last_said_at": _last_said(changed, rest, now)})
 
 
-def _last_said(first: datetime, again: Sequence[Saying]) -> datetime:
-    return max([first, *(saying.at for saying in again)])
+def _last_said(entry: Entry, again: Sequence[Saying], until: datetime) -> datetime:
+    corrected = [entry.edited_at] if entry.edited_at and entry.edited_at <= until else []
+    return max([entry.created_at, *corrected, *(saying.at for saying in again)])
