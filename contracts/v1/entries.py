@@ -77,7 +77,8 @@ class Entry(Message):
     `conversation_id`, `turn_id` and `created_at` tell of the turn that said it first, `repeated_in` of the newest
     `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said or corrected,
     which counts for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn
-    that said it gave a time ahead of the bus, so the time at which the turn arrived stands for it.
+    that said it gave a time ahead of the bus, so the time at which the turn arrived stands for it. `utc_offset` is the
+    turn's.
 
     `importance` is 1 while it is pinned, and `unpinned_importance` what it will be again. `edited_at` and `edited_by`
     tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.
@@ -169,6 +170,7 @@ class Entry(Message):
     created_at: AwareDatetime
     last_said_at: AwareDatetime = Field(default_factory=lambda known: known["created_at"])
     clock_ahead: bool = False
+    utc_offset: int | None = None
     updated_at: AwareDatetime
     expires_at: AwareDatetime | None = None
     version: int = 1

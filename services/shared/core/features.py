@@ -22,6 +22,7 @@ from services.shared.core.identifiers import Identifier, identifiers_in, named_i
 from services.shared.core.names import Name, is_short_form, likeness
 from services.shared.core.newest import OF_PAST, has_word_of_change
 from services.shared.core.salience import is_small_talk
+from services.shared.core.sayings import as_there
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.spelling import TITLES
 from services.shared.core.time_spans import Span, spans_named, without
@@ -375,7 +376,7 @@ def _of_time(found: Found) -> dict[str, Floats]:
     return {
         "pos": place,
         "pos_past": place * _asks(OF_PAST, found),
-        "sprox": np.array([_near(entry.created_at, dates, spans, zone) for entry in found.entries])
+        "sprox": np.array([_near(as_there(one.created_at, one, zone), dates, spans, zone) for one in found.entries])
         if spans or dates
         else np.zeros(len(moments)),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
 from services.shared.core.lineage import IN_USE, changed_in_part_by, superseded_after
@@ -31,7 +31,7 @@ def renewed(entry: Entry, repeat: Entry) -> Entry:
     )
 
 
-_FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at")
+_FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at", "utc_offset")
 """What an entry has of the turn that said it first."""
 
 
@@ -83,9 +83,28 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
 
 
 def is_said_within(entry: Entry, since: datetime | None, until: datetime | None) -> bool:
-    """Whether an entry was said between two moments, for the first time, last, or by a turn that it names."""
-    moments = (entry.created_at, entry.last_said_at, *(saying.at for saying in entry.repeated_in))
+    """Whether an entry was said between two moments, for the first time, last, or by a turn that it names.
+
+    Where it is not known in which zone the two are, they are taken to be in that of who said it.
+    """
+    known = (entry.created_at, entry.last_said_at, *(saying.at for saying in entry.repeated_in))
+    moments = [as_there(at, entry, (since or until or at).tzinfo) for at in known]
     return any((since is None or at >= since) and (until is None or at < until) for at in moments)
+
+
+def zone_there(entry: Entry, zone: tzinfo | None) -> tzinfo:
+    """This time zone; where none is asked for, that in which the entry was said."""
+    if zone not in (None, UTC) or entry.utc_offset is None:
+        return zone or UTC
+    return timezone(timedelta(minutes=entry.utc_offset))
+
+
+def as_there(moment: datetime, entry: Entry, zone: tzinfo | None) -> datetime:
+    """A moment with what clocks show where an entry was said, as if that were in the zone."""
+    try:
+        return moment.astimezone(zone_there(entry, zone)).replace(tzinfo=zone or UTC)
+    except OverflowError:
+        return moment
 
 
 def told_in(entry: Entry, conversation_id: str | None) -> Entry:
