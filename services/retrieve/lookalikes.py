@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from contracts.ports import EntryStore, Filters, Scope, Selection, Unavailable
+from contracts.ports import EntryStore, Filters, Page, Scope, Selection, Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.seen import Seen, pool_of
@@ -19,15 +19,15 @@ from services.retrieve.settings import RetrieveSettings
 from services.retrieve.visibility import as_asked_for
 from services.shared.core.features import that_tell
 from services.shared.core.lookalikes import Alike, Wanted, alike_among
+from services.shared.core.sayings import is_said_within
 from services.shared.core.scoring import Candidate, Weights, rank
 
 _MOST = 12
 """Entries that are read of each time."""
 
 _WORDS = 4
-_STEPS = 3
-_AT_ONCE = 100
-"""Those before the first one known that are read in one of so many steps."""
+_MOST_LEAPS = 24
+_LEAST_LEAP = timedelta(days=4)
 
 
 async def with_those_alike(
@@ -74,30 +74,42 @@ async def _brought_by_time(
 
 async def _brought(alike: Alike, wanted: Wanted, every: Selection, store: EntryStore) -> list[Entry]:
     same = replace(every, words=" ".join(alike.words))
-    reading = [_page(same, store)]
-    reading += [_page(replace(same, **_bounds(same, span.since, span.until)), store) for span in wanted.spans]
-    if wanted.first:
-        reading.append(_first(same, alike, store))
-    found = [entry for part in await asyncio.gather(*reading) for entry in part if alike.has(entry)]
+    times = [same, *(replace(same, **_bounds(same, span.since, span.until)) for span in wanted.spans)]
+    pages = await asyncio.gather(*(_page(one, store) for one in times))
+    first = [await _first(one, alike, store) for one in times[-1:] if wanted.first]
+    found = [entry for part in (*(page.entries for page in pages), *first) for entry in part if alike.has(entry)]
     newest = max((alike.newest, *found), key=lambda one: one.last_said_at)
     since = replace(every, **_bounds(every, newest.last_said_at, None))
     later = await asyncio.gather(*(_page(replace(since, words=word), store) for word in alike.asked[:_WORDS]))
-    return [*found, *(entry for part in later for entry in part if alike.goes_on(entry))]
+    return [*found, *(entry for page in later for entry in page.entries if alike.goes_on(entry))]
 
 
-async def _page(selection: Selection, store: EntryStore) -> Sequence[Entry]:
-    return (await store.page(selection, limit=_MOST, cursor=None)).entries
+async def _page(selection: Selection, store: EntryStore) -> Page:
+    return await store.page(selection, limit=_MOST, cursor=None)
 
 
 async def _first(same: Selection, alike: Alike, store: EntryStore) -> Sequence[Entry]:
-    """The first of all, by those before the first that is known: of many that a search found, few are."""
-    earliest = min(one.created_at for one in alike.members)
-    for _ in range(_STEPS):
-        page = await store.page(replace(same, **_bounds(same, None, earliest)), limit=_AT_ONCE, cursor=None)
-        earliest = min((one.created_at for one in page.entries), default=earliest)
+    """The first of all, looked for by leaps back from the first that is known, longer ones while some are before."""
+    known = [one.created_at for one in alike.members if is_said_within(one, same.since, same.until)]
+    until, leap = min(known, default=same.until), _LEAST_LEAP
+    page = await _page(replace(same, until=until), store)
+    for _ in range(_MOST_LEAPS):
         if page.cursor is None:
-            return page.entries[-1:]
+            return page.entries
+        before = _before(until or page.entries[-1].created_at, leap)
+        earlier = await _page(replace(same, until=before), store)
+        if earlier.entries:
+            page, until, leap = earlier, before, 2 * leap
+        else:
+            leap /= 4
     return ()
+
+
+def _before(moment: datetime, leap: timedelta) -> datetime:
+    try:
+        return moment - leap
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _bounds(of: Selection, since: datetime | None, until: datetime | None) -> dict[str, datetime | None]:

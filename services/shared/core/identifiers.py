@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations, islice, takewhile
 from typing import NamedTuple
 
-from services.shared.core.analysis import STOP_WORDS
+from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze
 from services.shared.core.dates import DATE
 from services.shared.core.text import fold
 
@@ -75,6 +75,15 @@ def identifiers_in(question: str) -> tuple[Identifier, ...]:
         if any(map(str.isdecimal, word[0])) or _ADDRESS.search(word[0])
     )
     return tuple(found)[:_MOST]
+
+
+def other_spellings(question: str) -> list[str]:
+    """Terms by which the identifiers of a question may be stored that are written together or apart: hhkl482, 482."""
+    found = list[str]()
+    for one in identifiers_in(question):
+        found += [one.pieces[0], *one.with_marks, *(run for run in _RUN.findall(one.pieces[0]) if len(run) > 1)]
+    known = set(analyze(question))
+    return [term for term in dict.fromkeys(found) if term not in known and len(term) <= LONGEST_TERM]
 
 
 def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[frozenset[int]]:

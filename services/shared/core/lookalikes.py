@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.analysis import analyze, is_english, words_asked
 from services.shared.core.identifiers import identifiers_in, named_in
 from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest
 from services.shared.core.sayings import is_said_within
@@ -46,7 +46,8 @@ class Wanted:
         """What a question asks for; one in the present tense is for the newest."""
         spans, latest = all_spans(question, now), asks_for_latest(question)
         first = asks_for_former(question) and not latest
-        return cls(spans, first, not first and (latest or bool(spans) or not OF_PAST.search(question)))
+        is_of_past = OF_PAST.search(question) is not None and is_english(question)
+        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past))
 
     def ordered(self, members: Iterable[Entry]) -> list[Entry]:
         """Those that are asked for, best first: all of the times, and else one."""
