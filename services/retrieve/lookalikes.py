@@ -74,12 +74,12 @@ async def _brought_by_time(
 
 async def _brought(alike: Alike, wanted: Wanted, every: Selection, store: EntryStore) -> list[Entry]:
     same = replace(every, words=" ".join(alike.words))
-    times = [same, *(replace(same, **_bounds(same, span.since, span.until)) for span in wanted.spans)]
+    times = [same, *(_between(same, span.since, span.until) for span in wanted.spans)]
     pages = await asyncio.gather(*(_page(one, store) for one in times))
     first = [await _first(one, alike, store) for one in times[-1:] if wanted.first]
     found = [entry for part in (*(page.entries for page in pages), *first) for entry in part if alike.has(entry)]
     newest = max((alike.newest, *found), key=lambda one: one.last_said_at)
-    since = replace(every, **_bounds(every, newest.last_said_at, None))
+    since = _between(every, newest.last_said_at, None)
     later = await asyncio.gather(*(_page(replace(since, words=word), store) for word in alike.asked[:_WORDS]))
     return [*found, *(entry for page in later for entry in page.entries if alike.goes_on(entry))]
 
@@ -112,8 +112,9 @@ def _before(moment: datetime, leap: timedelta) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _bounds(of: Selection, since: datetime | None, until: datetime | None) -> dict[str, datetime | None]:
-    return {
-        "since": max(filter(None, (of.since, since)), default=None),
-        "until": min(filter(None, (of.until, until)), default=None),
-    }
+def _between(of: Selection, since: datetime | None, until: datetime | None) -> Selection:
+    since, until = (
+        max(filter(None, (of.since, since)), default=None),
+        min(filter(None, (of.until, until)), default=None),
+    )
+    return replace(of, since=since, until=until)

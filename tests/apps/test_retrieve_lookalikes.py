@@ -26,7 +26,9 @@ async def asked(store: TextStore, entries: Sequence[Entry], question: str, *, by
     matrix = await embedder.embed([entry.text for entry in entries])
     await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     engines, least = ((vectors, embedder), None) if by_meaning else ((None, None), 0.0)
-    retriever = Retriever(store, *engines, Cl100kCounter(), RetrieveSettings())
+    retriever = Retriever(
+        store, vectors=engines[0], embedder=engines[1], counter=Cl100kCounter(), settings=RetrieveSettings()
+    )
     return await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW, min_score=least))
 
 
@@ -125,7 +127,7 @@ async def test_a_correction_is_said_when_it_is_made(store: TextStore) -> None:
     corrected = edited(entry, Edit(text="The boat is called Else."), NOW - timedelta(hours=1))
     assert corrected is not None
     await store_entries(store, [corrected])
-    retriever = Retriever(store, None, None, Cl100kCounter(), RetrieveSettings())
+    retriever = Retriever(store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=RetrieveSettings())
     about = RetrieveRequest(user_id="ann", query="What is the boat called?", recency_days=7)
     reply = await retriever.retrieve(about.model_copy(update={"now": NOW}))
     assert [item.text for item in reply.items] == ["The boat is called Else."]

@@ -154,7 +154,9 @@ async def test_what_was_said_on_the_day_that_is_asked_for_goes_first(
     matrix = await embedder.embed([entry.text for entry in entries])
     await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     engines = (None, None) if searched == "words only" else (vectors, embedder)
-    retriever = Retriever(store, *engines, Cl100kCounter(), RetrieveSettings())
+    retriever = Retriever(
+        store, vectors=engines[0], embedder=engines[1], counter=Cl100kCounter(), settings=RetrieveSettings()
+    )
     reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW))
     assert [item.text for item in reply.items][:1] == [said[first]]
 
@@ -179,7 +181,7 @@ async def test_a_memory_is_told_with_the_day_that_it_was_where_it_was_said(
     sent = Turn.model_validate_json(turn.model_dump_json())
     logged = LoggedTurn.model_validate({**sent.model_dump(), "turn_id": "t", "session_id": "s"})
     await store_entries(store, [candidate_entry(propose(logged))])
-    retriever = Retriever(store, None, None, Cl100kCounter(), RetrieveSettings())
+    retriever = Retriever(store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=RetrieveSettings())
     about = RetrieveRequest(user_id="ann", query="Is the kiln full?", now=NOW, time_zone=zone)
     assert f"- [{day}, " in (await retriever.retrieve(about)).context
     for other, is_told in ((day, True), ("2026-03-04", False)):

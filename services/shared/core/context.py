@@ -306,7 +306,7 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
 def _label(entry: Entry, now: datetime | None) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
-    zone = zone_there(entry, now and now.tzinfo)
+    zone = zone_there(entry, now.tzinfo if now else None)
     first, last = in_zone(entry.created_at, zone).date(), in_zone(entry.last_said_at, zone).date()
     said = first.isoformat()
     if entry.edited_at and entry.edited_at >= entry.last_said_at:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, islice, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze
@@ -80,7 +81,7 @@ def identifiers_in(question: str) -> tuple[Identifier, ...]:
 def other_spellings(question: str) -> list[str]:
     """Terms by which the identifiers of a question may be stored that are written together or apart: hhkl482, 482."""
     found = list[str]()
-    for one in identifiers_in(question):
+    for one in filter(attrgetter("is_code"), identifiers_in(question)):
         found += [one.pieces[0], *one.with_marks, *(run for run in _RUN.findall(one.pieces[0]) if len(run) > 1)]
     known = set(analyze(question))
     return [term for term in dict.fromkeys(found) if term not in known and len(term) <= LONGEST_TERM]
