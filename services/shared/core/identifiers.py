@@ -31,6 +31,9 @@ _NO_NOUNS = frozenset(
 _GOES_ON = frozenset("is was has and or for in at on to".split())
 _MOST = 16
 _MOST_RUNS = 12
+_LOOKED_AT = 8000
+"""Characters of a text in which identifiers are looked for."""
+
 _LEAST_SHARE = 0.6
 """Of the letters and digits of an identifier so many name it: "3.24.1" is "v3.24.1", and room 999 is not OPS-999."""
 
@@ -75,7 +78,7 @@ def identifiers_in(question: str) -> tuple[Identifier, ...]:
         for place, word in enumerate(words)
         if any(map(str.isdecimal, word[0])) or _ADDRESS.search(word[0])
     )
-    return tuple(found)[:_MOST]
+    return tuple(islice(found, _MOST))
 
 
 def other_spellings(question: str) -> list[str]:
@@ -97,7 +100,7 @@ def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[fr
 def _all_joined(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[_Joined]:
     """The texts; of those that have no number of an identifier nothing, they need not be read."""
     numbers = {one.number for one in identifiers}
-    folded = map(fold, texts)
+    folded = (fold(text[:_LOOKED_AT]) for text in texts)
     return [_joined(text) if any(number in text for number in numbers) else _Joined("", frozenset()) for text in folded]
 
 

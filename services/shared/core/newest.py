@@ -153,7 +153,8 @@ def is_of_another(newer: str, older: str, question: str) -> bool:
 def _is_of_another(newer: str, older: str, asked: Collection[str]) -> bool:
     old, new = (_TOKEN.findall(text[:_BEGINNING].lower())[:_COMPARED] for text in (older, newer))
     missing = {word for word in old if word in asked}.difference(new)
-    if not missing or (match := SequenceMatcher(None, old, new, autojunk=False)).ratio() < _MUCH_THE_SAME:
+    match = SequenceMatcher(None, old, new, autojunk=False)
+    if not missing or match.quick_ratio() < _MUCH_THE_SAME or match.ratio() < _MUCH_THE_SAME:
         return False
     return any(
         kind == "replace" and not missing.isdisjoint(old[start:end]) and not LIGHT.issuperset(new[first:last])
