@@ -24,7 +24,7 @@ _LONGEST_STATED = 400
 _REPLACED_FROM = 0.5
 """The share of the telling words of a statement that another has which stands in its place."""
 
-_MADE_BY_PROGRAM = re.compile(r"\s*(?:#[^\n]*\n\s*)?<([A-Za-z_][\w.-]*)[^<>]*>.*</\1>\s*", re.DOTALL)
+_MADE_BY_PROGRAM = re.compile(r"\s*(?:#[^\n]*\n\s*)?<([A-Za-z_][\w.-]*+)[^<>]*+>.*</\1>\s*", re.DOTALL)
 """What programs put before a question: all of it between two tags, below a heading at most."""
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 
 _ELSEWHERE = ("mem0:", "zep:", "letta:", "langgraph:")
 """How the sources of what another memory kept begin."""
@@ -50,8 +51,9 @@ def is_note(entry: Entry) -> bool:
 
 
 def as_user_says(entry: Entry) -> str:
-    """The text of an entry; of a note in the first person."""
-    return in_first_person(entry.text) if is_note(entry) else entry.text
+    """The text of an entry as it is read; of a note in the first person."""
+    text = as_read(entry.text)
+    return in_first_person(text) if is_note(entry) else text
 
 
 def in_first_person(text: str) -> str:

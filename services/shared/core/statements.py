@@ -10,6 +10,7 @@ from itertools import dropwhile, takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
+from services.shared.core.bounded import as_read
 from services.shared.core.joined import own_statements
 from services.shared.core.own_words import QUOTED, SENTENCE_END, opens_others_words
 from services.shared.core.text import unfolded
@@ -178,7 +179,7 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text in its user's own words, in order; those of a joke are not meant."""
-    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(own_statements(unfolded(text[:_LONGEST]))))
+    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(own_statements(unfolded(as_read(text)[:_LONGEST]))))
     joking = is_joking(plain.lower())
     found = []
     for sentence in _SENTENCE.split(plain):
