@@ -104,7 +104,7 @@ _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm
 _SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
 _ONE = r"(?:[^,.:;!?\s]|[.,:](?=\d))+"
 _RETRACTED = re.compile(
-    r"[ \t]*[,.;…–-]+[ \t]*(?:(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
+    r"(?:(?<![ \t])[ \t]++|(?<![ \t,.;…–-]))[,.;…–-]++[ \t]*+(?:(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
     r"|(?:scratch|strike) that|make that|correction|i me(?:an|ant|nt)(?: to say)?|or rather)"
     r"|not really|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+){1,3}(?:(?:it|that)'?s )?"
     rf"(?P<instead>{_ONE}(?: {_ONE}){{0,2}})(?=[ \t]*(?:[,.;!?\n]|$))",
