@@ -13,12 +13,12 @@ _SHORT = 100
 """Characters of a text in which no run is long."""
 
 _BLANK = "\0"
-_SIGNS = 24
+_SIGNS, _LAST = 24, 8
 _WORD = 160
 _TIMES = 6
 
 _RUNS = re.compile(
-    rf"(?P<signs>[\W_]{{{_SIGNS}}})[\W_]+"
+    rf"(?P<signs>[\W_]{{{_SIGNS}}}[\W_]+)"
     rf"|(?P<word>[^\W_](?:(?![，。、！？；：])\S){{{_WORD - 1}}})(?:(?![，。、！？；：])\S)+"
     rf"|(?<!\S)(?P<again>(?P<words>(?:\S{{1,40}}+\s{{1,4}}+){{1,8}}?)(?P=words){{{_TIMES - 1}}})(?P=words)+"
 )
@@ -32,7 +32,7 @@ def as_read(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _cut(text: str) -> str:
-    return _RUNS.sub(_kept, text)
+    return _RUNS.sub(lambda run: "".join(_kept(run)), text)
 
 
 def filled(text: str) -> str:
@@ -46,12 +46,15 @@ def _with_blanks(text: str) -> str:
 
 
 def _filled(run: re.Match[str]) -> str:
-    kept = _kept(run)
-    return f"{kept}{_BLANK * (len(run[0]) - len(kept))}"
+    first, last = _kept(run)
+    return f"{first}{_BLANK * (len(run[0]) - len(first) - len(last))}{last}"
 
 
-def _kept(run: re.Match[str]) -> str:
-    return run["signs"] or run["word"] or run["again"]
+def _kept(run: re.Match[str]) -> tuple[str, str]:
+    """What is left of a run: how it begins, and the last of its signs, which may end a line or a sentence."""
+    if signs := run["signs"]:
+        return signs[: _SIGNS - _LAST], signs[-_LAST:]
+    return run["word"] or run["again"], ""
 
 
 def place_in(text: str, part: str) -> tuple[int, int]:
