@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from services.shared.core.analysis import telling_terms, words_asked
+from services.shared.core.bounded import as_read
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -82,7 +83,7 @@ class ByText(Generic[T]):
             return known
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known[key] = found = self._read(text)
+        self._known[key] = found = self._read(as_read(text))
         return found
 
 
