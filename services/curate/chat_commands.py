@@ -43,6 +43,7 @@ from services.curate.meant import (
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.frames import is_framed
 from services.shared.core.mentions import mentions
 from services.shared.core.salience import is_small_talk
 from services.shared.core.traits import is_mere_question
