@@ -79,10 +79,9 @@ class Conversation:
         self.memories.extend(fresh)
         self.shown = recalled.ids
 
-    @property
-    def spoken_as(self) -> tuple[str, str]:
-        """What was answered last in place of the model, in words and by its id: a client sends either."""
-        return self.spoken, self.spoken_id
+    def is_spoken(self, answered: str) -> bool:
+        """Whether this was answered last in place of the model: a client sends its words or its id."""
+        return answered == self.spoken or (answered != "" and answered == self.spoken_id)
 
     def has_heard(self, text: str) -> bool:
         """Whether the user said this lately."""
