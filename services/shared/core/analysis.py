@@ -68,9 +68,9 @@ def analyze(text: str) -> list[str]:
     the text; where nothing tells it, and for English, by Porter's (as Lucene's `english` analyzer does). Words in
     Cyrillic are taken for Russian. Stop words of the language are left out. A compound such as snake_case, v1.2.3,
     10:30, node.js or c++ gives its parts and then itself, so that it is found by either. So does a word with an elided
-    article or an ending at an apostrophe (l'école, Ankara'da), and what has accents also gives the term that English
-    rules make of it without them (café: cafe). So does a word in Hebrew or
-    Arabic, without each of the small words written onto it. Scripts without spaces give their units (`unspaced`).
+    article or an ending at an apostrophe (l'école, Ankara'da), or with small words that Hebrew and Arabic write onto
+    it, and what has accents also gives the term that English rules make of it without them (café: cafe). What scripts
+    without spaces write together gives its units, and each two that stand beside each other.
     No term contains white space, a control character or a double quote, or is longer than 255 characters.
     Safe to call from several threads.
     """
@@ -100,7 +100,7 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     """By word of a query as it is written, folded, what it is looked for by; without those that only ask."""
     tokens = _tokens(query)
     language = language_of(tokens)
-    every = (language,) if language == "english" else _LATIN
+    every = (language,) if language == "english" else tuple(dict.fromkeys((language or "english", *_LATIN)))
     asked = {token: _alternatives_of_any(token, language or "english", every) for token in tokens}
     if language in (None, "english"):
         asked = {token: tuple(its for its in found if its[0] not in _ASKING) for token, found in asked.items()}
@@ -215,12 +215,14 @@ def _alternatives_of_part(part: str, language: Language, every: Sequence[Languag
 
 @lru_cache(maxsize=1 << 13)
 def _stems(word: str, every: Sequence[Language]) -> Alternatives:
-    """The stems of a word; those that it has without accents, article or ending are of any language."""
+    """The stems of a word, the likeliest first; those that it has without accents, article or ending, or without
+    prefixes, are of any language."""
     bare = _bare(word)
     plain = without_accents(bare)[:LONGEST_TERM] or bare
-    forms = dict.fromkeys((bare, plain, *without_prefixes(word)))
-    others = (_stem(form, its) for form in forms if form != word for its in _LATIN)
-    return tuple(dict.fromkeys((*(_stem(word, its) for its in every), *others)))
+    forms = dict.fromkeys((word, bare, *without_prefixes(word)))
+    likely = (*(_stem(form, every[0]) for form in forms), _stem(plain, "english"))
+    others = (_stem(form, its) for form in dict.fromkeys((*forms, plain)) if form != word for its in _LATIN)
+    return tuple(dict.fromkeys((*likely, *(_stem(word, its) for its in every), *others)))
 
 
 def _stem(word: str, language: Language) -> str:
