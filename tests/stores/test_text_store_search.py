@@ -99,6 +99,27 @@ async def test_lists_are_of_what_has_the_words(
     assert [entry.text for entry in page.entries] == [said]
 
 
+@pytest.mark.parametrize(
+    ("asked", "exact", "alike"),
+    [
+        ("ريم", "ريم تسكن في عمان", "كريم يسكن في عمان"),
+        ("عيد", "عيد سعيد يا جاري", "بعيد جدا يا جاري"),
+        ("الكتاب", "الكتاب على الطاولة", "كتاب على طاولة"),
+        ("والد", "والد سامي مريض", "الد سامي مريض"),
+        ("לון", "לון פה עכשיו", "מלון פה עכשיו"),
+        ("הבית", "הבית ישן מאוד", "בית ישן מאוד"),
+        ("ברלין", "ברלין יפה מאוד", "רלין יפה מאוד"),
+        ("שלום", "שלום גר פה", "לום גר פה"),
+    ],
+)
+async def test_the_very_word_goes_before_one_that_only_ends_so(
+    text_store: TextStore, user: str, asked: str, exact: str, alike: str
+) -> None:
+    newer = an_entry(user, alike, created_at=NOON + minutes(9))
+    await store_entries(text_store, [an_entry(user, exact, created_at=NOON), newer])
+    assert await found(text_store, user, asked) == [exact, alike]
+
+
 async def test_a_list_of_very_many_words_is_answered(text_store: TextStore, user: str) -> None:
     said = " ".join(f"word{i}" for i in range(1200))
     await store_entries(text_store, [an_entry(user, said), an_entry(user, "word1")])

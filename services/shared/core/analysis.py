@@ -13,7 +13,7 @@ import Stemmer
 
 from services.shared.core import language as languages
 from services.shared.core.language import Language, language_of
-from services.shared.core.prefixes import without_prefixes
+from services.shared.core.prefixes import forms
 from services.shared.core.text import WORD, fold, separate, unfolded, without_accents
 from services.shared.core.unspaced import UNSPACED, overlapping
 
@@ -177,8 +177,10 @@ def _of_part(part: str, language: Language) -> Iterable[str]:
         return overlapping(part)
     if part in _STOPS["russian" if _CYRILLIC.match(part) else language]:
         return ()
+    if found := forms(part):
+        return found
     bare = _bare(part)
-    found = [_stem(form, language) for form in (part, bare, *without_prefixes(part))]
+    found = [_stem(part, language), *([_stem(bare, language)] if bare != part else [])]
     if not bare.isascii() and (plain := without_accents(bare)) not in ("", bare):
         found.append(_stem(plain[:LONGEST_TERM], "english"))
     return dict.fromkeys(found)
@@ -215,13 +217,14 @@ def _alternatives_of_part(part: str, language: Language, every: Sequence[Languag
 
 @lru_cache(maxsize=1 << 13)
 def _stems(word: str, every: Sequence[Language]) -> Alternatives:
-    """The stems of a word, the likeliest first; those that it has without accents, article or ending, or without
-    prefixes, are of any language."""
+    """The stems of a word, the likeliest first; those that it has without accents, article or ending are of any
+    language."""
+    if found := forms(word):
+        return tuple(dict.fromkeys(found))
     bare = _bare(word)
     plain = without_accents(bare)[:LONGEST_TERM] or bare
-    forms = dict.fromkeys((word, bare, *without_prefixes(word)))
-    likely = (*(_stem(form, every[0]) for form in forms), _stem(plain, "english"))
-    others = (_stem(form, its) for form in dict.fromkeys((*forms, plain)) if form != word for its in _LATIN)
+    likely = (_stem(word, every[0]), _stem(bare, every[0]), _stem(plain, "english"))
+    others = (_stem(form, its) for form in dict.fromkeys((bare, plain)) if form != word for its in _LATIN)
     return tuple(dict.fromkeys((*likely, *(_stem(word, its) for its in every), *others)))
 
 

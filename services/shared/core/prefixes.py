@@ -14,13 +14,15 @@ _LEFT, _LEFT_BY_ARTICLE = 3, 2
 """Letters that must be left of a word."""
 
 
-def without_prefixes(word: str) -> list[str]:
-    """The forms of a word in Hebrew or Arabic letters with one prefix less each, the longest first.
+def forms(word: str) -> list[str]:
+    """A word in Hebrew or Arabic letters, and with one prefix less each; nothing of other words.
 
-    What looks like a prefix may be the beginning of the word, so it is all of them.
+    What looks like a prefix may be the beginning of the word. So it is all of them, and itself twice: who asks for Reem
+    is told of her before Kareem.
     """
-    found: list[str] = []
-    for slot in next((slots for (first, last), slots in _SLOTS.items() if first <= word[:1] <= last), ()):
+    slots = next((slots for (first, last), slots in _SLOTS.items() if first <= word[:1] <= last), None)
+    found = [] if slots is None else [word, word]
+    for slot in slots or ():
         prefix = next((one for one in slot if word.startswith(one)), "")
         if prefix and len(word) - len(prefix) >= (_LEFT_BY_ARTICLE if prefix in _ARTICLES else _LEFT):
             word = word[len(prefix) :]

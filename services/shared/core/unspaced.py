@@ -15,10 +15,11 @@ from services.shared.core.language import STOP_WORDS
 
 _KANA, _SYLLABLE = "\u3040-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _STACKING = (
-    *("\u0e00\u0eff", "\u1000\u109f", "\u1780\u17ff", "\u1950\u19ff", "\u1a20\u1aaf"),  # Thai and Lao to Tai Tham
-    *("\ua9e0\ua9ff", "\uaa60\uaadf"),  # further letters of Burmese, and Tai Viet
+    *(("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff")),  # Thai and Lao, Burmese, Khmer
+    *(("\u1950", "\u19ff"), ("\u1a20", "\u1aaf"), ("\uaa80", "\uaadf")),  # other Tai languages
+    *(("\ua9e0", "\ua9ff"), ("\uaa60", "\uaa7f")),  # further letters of Burmese
 )
-UNSPACED = f"{_KANA}{_SYLLABLE}{''.join('-'.join(ends) for ends in _STACKING)}"
+UNSPACED = f"{_KANA}{_SYLLABLE}{''.join(map('-'.join, _STACKING))}"
 """Character class (inside brackets) of these scripts."""
 
 _MARKS = "".join(
