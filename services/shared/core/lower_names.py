@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from services.shared.core import wordlists
+from services.shared.core.analysis import is_foreign
 from services.shared.core.names import FIRST_NAMES
 
 _WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
@@ -71,12 +72,15 @@ _OPENING = re.compile(
 
 
 def with_first_names(text: str) -> str:
-    """The text, as long as it was, with a capital on each common first name, where none inside a sentence has any."""
+    """The text, as long as it was, with a capital on each common first name, where none inside a sentence has any.
+
+    What is not English stays as it is: rosa is a colour, too.
+    """
     if _CAPITAL_INSIDE.search(text):
         return text
-    return _FIRST_NAME.sub(
-        lambda word: word[0].capitalize() if word[0] in _first_names() else word[0], with_names(text)
-    )
+    known, text = _first_names(), with_names(text)
+    written = _FIRST_NAME.sub(lambda word: word[0].capitalize() if word[0] in known else word[0], text)
+    return text if written == text or is_foreign(text) else written
 
 
 def with_low_openings(text: str) -> str:

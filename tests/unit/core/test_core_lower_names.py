@@ -235,6 +235,8 @@ def test_what_begins_a_name_keeps_its_capital(text: str) -> None:
         ("see /home/anna/notes and @tom", "see /home/anna/notes and @tom"),
         ("pay max 50 euros, then sue them", "pay max 50 euros, then sue them"),
         ("the carol and a robin at dawn", "the carol and a robin at dawn"),
+        ("Me gusta la casa rosa.", "Me gusta la casa rosa."),
+        ("das kleid ist rosa und die hose auch", "das kleid ist rosa und die hose auch"),
         ("my brother zork works at the bank", "my brother Zork works at the bank"),
     ],
 )
