@@ -102,7 +102,7 @@ def _ends_thought(text: str, mark: Mark) -> bool:
 def _is_thought(mark: Mark) -> bool:
     """Whether a mark names thoughts: by its words, or by what is written in it."""
     parts = frozenset(mark.parts)
-    if mark.kind == TAG and mark.words[0] == "details":
+    if mark.kind == TAG and mark.words[:1] == ("details",):
         return not _THOUGHTS.isdisjoint(split(mark.note))
     return not parts.isdisjoint(_THOUGHTS) and parts <= _THOUGHTS | _BESIDE
 
