@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
-from services.gateway.proxy.dialects.base import Json, items, member, role_of, string, text_of
+from services.gateway.proxy.dialects.base import TEXT_KINDS, Json, items, member, role_of, string, text_of
 from services.shared.core.front_ends import Request, sets_task
 
-_NO_TASK = frozenset({"false", "no", "off", "0", "chat"})
-_TEXTS = ("text", "input_text", "output_text")
+_NO_TASK = frozenset({"false", "no", "off", "0", "none", "chat"})
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _MADE = "_generation"
 """How the names of the tasks end that Open WebUI gives them."""
@@ -21,8 +20,9 @@ _LONGEST_SYSTEM = 4096
 def is_task(asked: Asked, told: str | None, heard: Sequence[str]) -> bool:
     """Whether nobody said what is asked; `told` is what a header says of it, `heard` what was said lately."""
     for said in (asked.memory_task, told, _in_metadata(asked.stripped)):
-        if said is not None and not (is_unfilled(said) and said.strip().lower() != "none"):
-            return said.strip().lower() not in _NO_TASK | {"none"}
+        word = said.strip().lower() if said is not None else ""
+        if word in _NO_TASK or not is_unfilled(word):
+            return word not in _NO_TASK
     return sets_task(_request(asked, heard))
 
 
@@ -49,7 +49,7 @@ def _request(asked: Asked, heard: Sequence[str]) -> Request:
 def _as_sent(asked: Asked) -> str:
     """The newest text in the place of the user with all that a program put around what was typed."""
     given = member(asked.stripped, "messages") or member(asked.stripped, "input")
-    texts = (text_of(member(one, "content"), _TEXTS) for one in reversed(items(given)) if role_of(one) == "user")
+    texts = (text_of(member(one, "content"), TEXT_KINDS) for one in reversed(items(given)) if role_of(one) == "user")
     return string(given) or next(filter(None, texts), "")
 
 
