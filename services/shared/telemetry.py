@@ -89,7 +89,7 @@ _QUERIES = ("tool-queries", "person-queries", "requests")
 _PATHS = ("chat", "responses", "messages", "other")
 _OF_STAGES = (ITEMS, STAGE_SECONDS, ITEM_SECONDS, STUCK, LETTERS_DROPPED)
 _OF_SERVICES: Mapping[str, Sequence[tuple[Labelled, Iterable[tuple[str, ...]]]]] = {
-    "ingest": [(REFUSED, [("asked",), ("disabled",), ("incognito",)])],
+    "ingest": [(REFUSED, [("asked",), ("disabled",), ("incognito",), ("unsaid",)])],
     "dedupe": [(MERGED, [("exact",), ("statement",), ("simhash",), ("minhash",)])],
     "enrich": [
         (CHANGES, [("superseded",), ("conflict",)]),

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
-from services.gateway.proxy.dialects.base import Json, items, member, role_of, string, text_of
+from services.gateway.proxy.dialects.base import TEXT_KINDS, Json, items, member, role_of, string, text_of
 from services.shared.core.front_ends import Request, sets_task
 from services.shared.core.wrappers import spoken_by
 
-_NO_TASK = frozenset({"false", "no", "off", "0", "chat"})
-_TEXTS = ("text", "input_text", "output_text")
+_NO_TASK = frozenset({"false", "no", "off", "0", "none", "chat"})
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _MADE = "_generation"
 """How the names of the tasks end that Open WebUI gives them."""
@@ -22,8 +21,9 @@ _LONGEST_SYSTEM = 4096
 def is_task(asked: Asked, told: str | None, heard: Sequence[str]) -> bool:
     """Whether nobody said what is asked; `told` is what a header says of it, `heard` what was said lately."""
     for said in (asked.memory_task, told, _in_metadata(asked.stripped)):
-        if said is not None and not (is_unfilled(said) and said.strip().lower() != "none"):
-            return said.strip().lower() not in _NO_TASK | {"none"}
+        word = said.strip().lower() if said is not None else ""
+        if word in _NO_TASK or not is_unfilled(word):
+            return word not in _NO_TASK
     return sets_task(_request(asked, heard))
 
 
@@ -56,9 +56,9 @@ def _as_sent(asked: Asked) -> str:
 
 
 def _as_typed(content: Json) -> str:
-    parts = [part for part in items(content) if text_of([part], _TEXTS)]
-    said = [part for part in parts if spoken_by("user", text_of([part], _TEXTS))]
-    return text_of(said or content, _TEXTS)
+    parts = [part for part in items(content) if text_of([part], TEXT_KINDS)]
+    said = [part for part in parts if spoken_by("user", text_of([part], TEXT_KINDS))]
+    return text_of(said or content, TEXT_KINDS)
 
 
 def _fields(body: Json) -> frozenset[str]:

@@ -35,17 +35,17 @@ def _cut(text: str) -> str:
     return _RUNS.sub(lambda run: "".join(_kept(run)), text)
 
 
-def filled(text: str) -> str:
+def masked(text: str) -> str:
     """The same text with each character where it was, and characters that nobody writes for what is cut."""
     return text if len(text) <= _SHORT else _with_blanks(text)
 
 
 @lru_cache(maxsize=256)
 def _with_blanks(text: str) -> str:
-    return _RUNS.sub(_filled, text)
+    return _RUNS.sub(_masked, text)
 
 
-def _filled(run: re.Match[str]) -> str:
+def _masked(run: re.Match[str]) -> str:
     first, last = _kept(run)
     return f"{first}{_BLANK * (len(run[0]) - len(first) - len(last))}{last}"
 

@@ -92,6 +92,8 @@ def other_spellings(question: str) -> list[str]:
 
 def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[frozenset[int]]:
     """By text the places of the identifiers that it has: those of the texts that have an identifier best."""
+    if not identifiers:
+        return [frozenset()] * len(texts)
     shares = [[_share(one, joined) for one in identifiers] for joined in _all_joined(identifiers, texts)]
     best = [max(column) for column in zip(*shares, strict=True)]
     return [frozenset(i for i, share in enumerate(row) if 0 < share == best[i]) for row in shares]

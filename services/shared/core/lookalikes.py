@@ -147,7 +147,10 @@ def _are_alike(one: Entry, other: Entry) -> bool:
     if (one.role, one.speaker) != (other.role, other.speaker):
         return False
     here, there = _words_in(one.text), _words_in(other.text)
-    return bool(here) and len(here & there) >= _ALIKE * len(here | there)
+    if min(len(here), len(there)) < _ALIKE * max(len(here), len(there), 1):
+        return False
+    shared = len(here & there)
+    return shared >= _ALIKE * (len(here) + len(there) - shared)
 
 
 def _words(text: str) -> list[str]:

@@ -110,10 +110,10 @@ def newest_first(
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _asked_in(question)
-    named = named_in(identifiers_in(question), [one.text for one in entries[:_LOOKED_AT]])
-    said = set(_TOKEN.findall(question.lower())) - LIGHT
     if asks_for_former(question):
         return order
+    named = named_in(identifiers_in(question), [one.text for one in entries[:_LOOKED_AT]])
+    said = set(_TOKEN.findall(question.lower())) - LIGHT
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
     looked_at = enumerate(entries[:_LOOKED_AT])
@@ -121,8 +121,11 @@ def newest_first(
 
     def goes_before(i: int, here: int) -> bool:
         newer, older = entries[i], entries[here]
-        if named[here] - named[i] or _is_of_another(newer.text, older.text, said):
-            return False
+        lacks_named = bool(named[here] - named[i])
+        return not lacks_named and may_change(i, here) and not _is_of_another(newer.text, older.text, said)
+
+    def may_change(i: int, here: int) -> bool:
+        newer, older = entries[i], entries[here]
         is_asked = changed_in_part_by(older) == newer.id and asks_for_outdated(question, older)
         is_at_odds = older.id in newer.conflicts_with or is_asked
         if (i in ended or is_at_odds) and newer.created_at > older.created_at:
@@ -154,8 +157,10 @@ def is_of_another(newer: str, older: str, question: str) -> bool:
 def _is_of_another(newer: str, older: str, asked: Collection[str]) -> bool:
     old, new = (_TOKEN.findall(text[:_BEGINNING].lower())[:_COMPARED] for text in (older, newer))
     missing = {word for word in old if word in asked}.difference(new)
+    if not missing:
+        return False
     match = SequenceMatcher(None, old, new, autojunk=False)
-    if not missing or match.quick_ratio() < _MUCH_THE_SAME or match.ratio() < _MUCH_THE_SAME:
+    if match.quick_ratio() < _MUCH_THE_SAME or match.ratio() < _MUCH_THE_SAME:
         return False
     return any(
         kind == "replace" and not missing.isdisjoint(old[start:end]) and not LIGHT.issuperset(new[first:last])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from services.shared.core import wordlists
-from services.shared.core.bounded import filled
+from services.shared.core.bounded import masked
 from services.shared.core.names import FIRST_NAMES
 
 _Span = tuple[int, int]
@@ -38,7 +38,7 @@ def own_words(text: str) -> str:
     """The text with blanks for what is not its user's own, each character where it was."""
     own = text
     for others in (_marked, _said_in_lines, _of_letters, _worked_on):
-        own = _blanked(own, others(filled(own)))
+        own = _blanked(own, others(masked(own)))
     return _without_announced(text, own)
 
 
@@ -254,7 +254,7 @@ _ANY_LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 def _without_announced(text: str, own: str) -> str:
     """The text without what an announcement is followed by, unless marks or speakers tell already what that is."""
-    read = filled(own)
+    read = masked(own)
     for line in _ANY_LINE.finditer(read):
         begin = next(_announced(read, line), None)
         if begin is None:

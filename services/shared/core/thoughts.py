@@ -11,6 +11,7 @@ from services.shared.core.marks import TAG, Mark, Pair, fences, marked, split
 _THOUGHTS, _ANSWERS = wordlists.words("wrappers", "thoughts"), wordlists.words("wrappers", "answers")
 _BESIDE = wordlists.words("wrappers", "thoughts beside")
 _NEAR = 40
+_LONGEST_MARK = 256  # characters from its first sign to the end of its name
 
 _MAY_THINK = re.compile(rf"{wordlists.pattern('wrappers', 'thoughts in short')}|<\||\[/|assistantfinal", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>[ \t]*(\w+)[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>")
@@ -102,13 +103,16 @@ def _ends_thought(text: str, mark: Mark) -> bool:
 def _is_thought(mark: Mark) -> bool:
     """Whether a mark names thoughts: by its words, or by what is written in it."""
     parts = frozenset(mark.parts)
-    if mark.kind == TAG and mark.words[0] == "details":
+    if mark.kind == TAG and mark.words[:1] == ("details",):
         return not _THOUGHTS.isdisjoint(split(mark.note))
     return not parts.isdisjoint(_THOUGHTS) and parts <= _THOUGHTS | _BESIDE
 
 
 def _unwrapped(text: str) -> str:
     """What is left of an answer, without marks around all of it that call it the answer."""
+    head = text[:_LONGEST_MARK].lower()
+    if not any(word in head for word in _ANSWERS):
+        return text
     marks = marked(text)
     first = marks.pairs[0] if marks.pairs else None
     if first is not None and (first.begin, first.end) == (0, len(text)) and _ANSWERS.issuperset(first.opener.parts):

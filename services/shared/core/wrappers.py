@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from contracts.v1.turns import Turn
@@ -28,7 +27,9 @@ _USERS = frozenset({"user", "human"})
 
 T = TypeVar("T", bound=Turn)
 
-_LONGEST_KNOWN = 16_384
+_MOST_KNOWN, _MOST_KEPT = 20_000, 4_000_000
+"""Messages that are known again, and characters of what was said in those that had more in them."""
+
 _NEAR = 200  # characters in which the next thing on a line is looked for
 _LEAST_WORDS = 4
 _LEAST_CUT = 200
@@ -95,22 +96,40 @@ def as_spoken(turn: T) -> T | None:
 def spoken_by(role: str | None, *parts: str) -> str:
     """What is said in a message of these parts: by a user without what a program wrapped around it, by a model without
     its thoughts, by others the whole text."""
-    if role == "user":
-        return without_wrappers(*parts)
-    text = "\n".join(parts).strip()
-    return without_thoughts(text) if role == "assistant" else text
+    return _known(role, parts)
 
 
 def without_wrappers(*parts: str) -> str:
     """What a person said in a message of these parts; nothing where a program made all of it."""
-    if sum(map(len, parts)) > _LONGEST_KNOWN:
-        return _spoken(parts, _MOST_NESTED)
-    return _known(*parts)
-
-
-@lru_cache(maxsize=256)
-def _known(*parts: str) -> str:
     return _spoken(parts, _MOST_NESTED)
+
+
+class _Known:
+    """What was said in messages lately, by a hash of each: clients send a whole chat with every request.
+
+    Of a message that was said as it is nothing but the hash is kept.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[int, str | None] = {}
+        self._size = 0
+
+    def __call__(self, role: str | None, parts: Sequence[str]) -> str:
+        text = "\n".join(parts).strip()
+        if role not in ("user", "assistant"):
+            return text
+        key = hash((role, *parts))
+        if key in (known := self._said):
+            return text if (said := known[key]) is None else said
+        said = without_wrappers(*parts) if role == "user" else without_thoughts(text)
+        if len(known) >= _MOST_KNOWN or self._size > _MOST_KEPT:
+            self._said, self._size = {}, 0
+        self._said[key] = None if said == text else said
+        self._size += 0 if said == text else len(said)
+        return said
+
+
+_known = _Known()
 
 
 def _spoken(parts: Sequence[str], nested: int) -> str:

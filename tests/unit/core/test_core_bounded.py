@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.shared.core.bounded import as_read, filled
+from services.shared.core.bounded import as_read, masked
 from services.shared.core.facts import facts_in
 from services.shared.core.own_words import own_words
 from services.shared.core.updates import relation
@@ -39,7 +39,7 @@ REPEATED = [
 def test_a_run_is_cut_whatever_is_repeated(fragment: str) -> None:
     text = (fragment * 8000)[:8000]
     assert len(as_read(text)) <= 160
-    assert len(filled(text)) == 8000
+    assert len(masked(text)) == 8000
 
 
 @pytest.mark.parametrize("fragment", REPEATED)
@@ -71,7 +71,7 @@ def test_a_fact_below_a_long_rule_is_told_with_its_place(fragment: str) -> None:
 )
 def test_what_people_write_is_read_as_it_is(text: str) -> None:
     assert len(text) > 20
-    assert as_read(text) == filled(text) == text
+    assert as_read(text) == masked(text) == text
 
 
 def test_a_change_is_seen_beside_a_run() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.entries import Entry
-from services.shared.core.newest import newest_first
+from services.shared.core.newest import asks_for_latest, newest_first
 from tests.stores.builders import an_entry
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -277,3 +277,17 @@ def test_of_two_ends_neither_gives_another_value() -> None:
 def test_numbers_in_words_are_values_where_a_number_is_asked_for(question: str, order: list[int]) -> None:
     older, newer = said("My granddaughter Elise is twelve", 0), said("Elise has moved up, she is thirteen", 99)
     assert order_of(older, newer, question=question) == order
+
+
+@pytest.mark.parametrize(
+    ("question", "is_latest"),
+    [
+        ("What is my present address?", True),
+        ("Who is my landlord at present?", True),
+        ("Which present did I buy for Ida?", False),
+        ("Where is the birthday present?", False),
+        ("What is my present for Tom?", False),
+    ],
+)
+def test_a_present_is_no_present_state(question: str, is_latest: bool) -> None:
+    assert asks_for_latest(question) is is_latest

@@ -135,6 +135,11 @@ def test_whatever_is_thought_the_answer_is_left(thought: str, answer: str, name:
     assert without_thoughts(f"{answer}\n\n<{name}>\n{thought}") == answer
 
 
+@pytest.mark.parametrize("mark", ["<end>", "<END/>", "<begin>", "[end]", "<end_think>", "<_>", "<of>"])
+def test_a_mark_without_a_name_is_read(mark: str) -> None:
+    assert without_thoughts(f"I think so.\n{mark}\nIt is in Turku.").endswith("It is in Turku.")
+
+
 @given(_PROSE)
 def test_without_marks_an_answer_is_as_it_was(answer: str) -> None:
     assert without_thoughts(answer) == answer

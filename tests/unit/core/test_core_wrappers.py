@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.turns import Turn
-from services.shared.core.wrappers import as_spoken, without_rules, without_wrappers
+from services.shared.core import wrappers
+from services.shared.core.wrappers import as_spoken, spoken_by, without_rules, without_wrappers
 
 Q = "Where do I keep my kayak?"
 DOC = "Petra lives in Umeå.\nShe is a marine biologist, and her PIN is 4711."
@@ -226,6 +227,36 @@ def test_rules_at_the_end_that_the_system_prompt_ends_with_are_not_said() -> Non
     assert without_rules(f"{Q}\n\nReply in English.", [system]) == Q
     assert without_rules(f"{Q}\n\nReply in German.", [system]) == f"{Q}\n\nReply in German."
     assert without_rules("Reply in English.", [system]) == "Reply in English."
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "said"),
+    [
+        ("user", f"I keep it [here].\n{Q}", f"I keep it [here].\n{Q}"),
+        ("user", f"<files>\n{DOC * 200}\n</files>\n{Q}", Q),
+        ("assistant", f"<think>{DOC}</think>\n{Q}", Q),
+        ("assistant", f"I think [so].\n{Q}", f"I think [so].\n{Q}"),
+        ("user", f"<files>\n{DOC}\n</files>", ""),
+    ],
+)
+def test_a_message_that_comes_again_is_not_read_again(
+    monkeypatch: pytest.MonkeyPatch, role: str, text: str, said: str
+) -> None:
+    assert spoken_by(role, text) == said
+    monkeypatch.setattr(wrappers, "without_wrappers", None)
+    monkeypatch.setattr(wrappers, "without_thoughts", None)
+    assert spoken_by(role, text) == said
+
+
+def test_of_messages_some_are_known_again() -> None:
+    known = wrappers._Known()
+    for number in range(wrappers._MOST_KNOWN + 2):
+        known("user", [f"{number}"])
+    assert len(known._said) == 2
+    text = "word " * 30_000
+    for number in range(60):
+        known("user", [f"<files>\n{number}\n</files>\n{text}"])
+    assert known._size <= wrappers._MOST_KEPT + len(text)
 
 
 def test_a_turn_that_is_saved_on_purpose_stays_as_it_is() -> None:

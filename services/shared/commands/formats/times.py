@@ -68,15 +68,16 @@ def filled(times: Sequence[datetime | None], began: datetime | None = None) -> l
     or the last was said now.
     """
     found: list[datetime] = []
-    while len(found) < len(times):
-        at = times[len(found)]
+    missing = 0
+    for at in (*times, None):
+        is_end = len(found) + missing == len(times)
+        if at is None and not is_end:
+            missing += 1
+            continue
+        found += _between(found[-1] if found else None, at, missing, began)
+        missing = 0
         if at is not None:
             found.append(at)
-            continue
-        rest = times[len(found) :]
-        missing = next((n for n, one in enumerate(rest) if one is not None), len(rest))
-        after = rest[missing] if missing < len(rest) else None
-        found += _between(found[-1] if found else None, after, missing, began)
     return found
 
 
