@@ -36,6 +36,17 @@ _ISO_8601 = re.compile("[0-9]{4}-")
 Moment = Annotated[datetime, BeforeValidator(_as_written), AfterValidator(_with_zone)]
 """A point in time with a zone, kept in UTC. A number is none: nobody knows in what it counts, and from when."""
 
+_OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2})$")
+
+
+def offset_of(moment: object) -> int | None:
+    """The minutes by which a time, or the text of one, is ahead of UTC; None where it does not tell."""
+    if isinstance(moment, datetime):
+        offset = moment.utcoffset()
+        return None if offset is None else round(offset.total_seconds() / 60)
+    found = _OFFSET.search(moment, 10) if isinstance(moment, str) else None
+    return found and int(found["sign"] + "1") * (60 * int(found["hours"]) + int(found["minutes"]))
+
 
 def _known_zone(name: str) -> str:
     try:

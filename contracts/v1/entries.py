@@ -75,9 +75,10 @@ class Entry(Message):
     """One memory: whose it is, what was said, what is known about it, and how it may be found.
 
     `conversation_id`, `turn_id` and `created_at` tell of the turn that said it first, `repeated_in` of the newest
-    `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said, which counts
-    for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn that said it
-    gave a time ahead of the bus, so the time at which the turn arrived stands for it.
+    `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said or corrected,
+    which counts for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn
+    that said it gave a time ahead of the bus, so the time at which the turn arrived stands for it. `utc_offset` is the
+    turn's.
 
     `frame` is the one in which its turn begins: what is said in a role play states nothing.
 
@@ -172,6 +173,7 @@ class Entry(Message):
     created_at: AwareDatetime
     last_said_at: AwareDatetime = Field(default_factory=lambda known: known["created_at"])
     clock_ahead: bool = False
+    utc_offset: int | None = None
     updated_at: AwareDatetime
     expires_at: AwareDatetime | None = None
     version: int = 1

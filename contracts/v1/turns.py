@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid5
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
-from contracts.envelope import NAMESPACE, Message, Moment
+from contracts.envelope import NAMESPACE, Message, Moment, offset_of
 from contracts.subjects import user_token
 from contracts.v1.facts import ProposedFact
 
@@ -42,7 +42,8 @@ class Turn(Message):
     Publishing the same `turn_id` twice has the effect of publishing it once. A missing `turn_id` is derived from the
     content, a missing `created_at` is the time at which the stream took the turn, and so is one that is more than a
     few minutes ahead of it. `type` fixes what kind of memory the turn becomes; without it the text decides.
-    `persona_id` may not be `"*"`, which means all of them; an empty one is none.
+    `persona_id` may not be `"*"`, which means all of them; an empty one is none. `utc_offset`, in minutes, is that of
+    `created_at` as it was written: it tells on which day that was for who said it.
     """
 
     user_id: str = Field(min_length=1, max_length=512)
@@ -52,6 +53,7 @@ class Turn(Message):
     space: str = Field(default="default", min_length=1, max_length=256)
     conversation_id: str = Field(default="default", min_length=1, max_length=256)
     created_at: Moment | None = None
+    utc_offset: int | None = Field(default=None, gt=-24 * 60, lt=24 * 60)
     manually_saved: bool = False
     type: EntryType | None = None
     tags: tuple[Mark, ...] = Field(default=(), max_length=64)
@@ -59,6 +61,14 @@ class Turn(Message):
     persona_id: PersonaId = Field(default=None, max_length=256)
     speaker: str | None = Field(default=None, max_length=256)
     correlation_id: str | None = Field(default=None, max_length=256)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_offset(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("utc_offset") is not None:
+            return given
+        offset = offset_of(given.get("created_at"))
+        return {**given, "utc_offset": offset} if offset else given
 
 
 class DatedTurn(Turn):

@@ -51,7 +51,9 @@ FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
 NOTHING_LEFT = "its words were forgotten before it was decided"
 """Why a proposal is refused whose turn the log keeps without words."""
 
-_OF_TURN = "user_id space conversation_id turn_id role speaker persona_id frame created_at clock_ahead".split()
+_OF_TURN = (
+    "user_id space conversation_id turn_id role speaker persona_id frame created_at clock_ahead utc_offset"
+).split()
 
 _LONGEST_PAUSE = 1.0
 """Seconds before another round."""

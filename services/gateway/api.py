@@ -39,6 +39,7 @@ from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
+from services.shared.core.wrappers import as_spoken
 from services.shared.refused import RefusedTurns, in_place_of
 
 Json = dict[str, Any]
@@ -382,11 +383,12 @@ async def publish_turn(
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
     conversation = turn.user_id, turn.space, turn.conversation_id
-    is_unwanted = edge.refused_turns.refuse(conversation, turn, time.monotonic_ns())
-    incognito = body.incognito or is_unwanted or await _is_refused(edge, turn)
+    said = await asyncio.to_thread(as_spoken, turn)
+    is_unwanted = edge.refused_turns.refuse(conversation, said or turn, time.monotonic_ns())
+    incognito = body.incognito or is_unwanted or said is None or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
-            await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)
+            await edge.memory.publish((said or turn).model_copy(update={"turn_id": turn_id}), incognito=incognito)
             if is_unwanted and turn.role == "user" and not body.incognito:
                 await edge.memory.publish(in_place_of(turn, turn_id))
     except TimeoutError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.parse import unquote
 
 from starlette.requests import Request
 
@@ -17,8 +19,20 @@ from services.gateway.settings import GatewaySettings
 if TYPE_CHECKING:
     from services.gateway.tokens import TokenVerifier
 
+NOBODY = "me"
+"""The user of a request that names none, where no credential is asked for."""
+
 _LONGEST = 512
 _OWN = ("same-origin", "none")
+_UNFILLED = re.compile(
+    r"null|none|\(null\)|\[object Object\]|\$[A-Z_]\w*|%[A-Z_]+%|<[\w. -]+>|\[[\w.-]+\]|\{[\w. -]+\}|\W*", re.IGNORECASE
+)
+_JOINED = re.compile(r"[-_:/]")
+_TEMPLATE = re.compile(r"\{\{|\}\}|\[\[|[$#]\{|\$\(|\{%|<%")
+_NOT_FILLED_IN = (
+    "The header Memory-User names no user: it is empty, or a template that the program did not fill in. "
+    "Have it send who asks, or leave the header out."
+)
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key")
 _OPEN = "or start it with MEMORYBUS_GATEWAY_AUTH=true."
 _UNREAD = f"This server asks for no credential and reads none: name the user in the header Memory-User instead, {_OPEN}"
@@ -62,6 +76,14 @@ class Caller:
         return self.verbs is None or verb in self.verbs or (reads and READ in self.verbs)
 
 
+def is_unfilled(name: str) -> bool:
+    """Whether a name is what a program writes that should have put one there: nothing, "{{USER_ID}}", "undefined"."""
+    name = unquote(name)
+    is_whole = bool(_UNFILLED.fullmatch(name) and name.isascii())
+    is_nobodys = _JOINED.split(name)[-1].lower() == "undefined"
+    return is_whole or is_nobodys or not _shown(name) or bool(_TEMPLATE.search(name))
+
+
 class Doorkeeper(Protocol):
     """Decides who is asking."""
 
@@ -91,7 +113,7 @@ class OpenDoor:
             Problem: a credential comes that nobody here reads, or the header names no user.
         """
         self._refuse_credential(request)
-        named = request.headers.getlist(USER_HEADER) or ["me"]
+        named = request.headers.getlist(USER_HEADER) or [NOBODY]
         if len(named) > 1:  # of a proxy that adds one the first would be what its caller wrote
             raise Problem("bad_request", "The header Memory-User stands there twice: send it once.")
         raw = named[0].encode("latin-1")
@@ -99,7 +121,9 @@ class OpenDoor:
             user_id = raw.decode().strip()
         except UnicodeDecodeError:
             raise Problem("bad_request", "The header Memory-User must be UTF-8.") from None
-        if not 0 < len(user_id) <= _LONGEST:
+        if is_unfilled(user_id):
+            raise Problem("bad_request", _NOT_FILLED_IN)
+        if len(user_id) > _LONGEST:
             raise Problem("bad_request", f"The header Memory-User names a user in 1 to {_LONGEST} characters.")
         return Caller(user_id)
 
@@ -166,6 +190,11 @@ class GuardedDoor:
         if EVERY_SPACE in spaces:
             raise _stranger(f"The claim {name!r} of the token lists {EVERY_SPACE!r}: a token for all spaces has none.")
         return frozenset(spaces)
+
+
+def _shown(name: str) -> str:
+    """A name without what nobody sees of it."""
+    return "".join(filter(str.isprintable, name)).strip()
 
 
 def _stranger(detail: str) -> Problem:

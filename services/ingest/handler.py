@@ -29,6 +29,7 @@ from contracts.v1.turns import (
 )
 from services.shared.core.frames import frame_after
 from services.shared.core.text import composed, why_unfit
+from services.shared.core.wrappers import as_spoken
 from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
 from services.shared.tasks import beside_the_loop
@@ -54,7 +55,8 @@ class Incoming:
 
 
 def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
-    """The turn in a message, identified and dated, its letters and their accents written as one.
+    """The turn in a message, identified and dated, its letters and their accents written as one, without what a program
+    wrapped around what was said; a turn in which nothing was is whole, and `admit` refuses it.
 
     Raises:
         Poison: the text is too long or blank, the user is not the one in the subject, or the persona cannot be.
@@ -70,7 +72,8 @@ def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
     is_ahead = turn.created_at is not None and turn.created_at - incoming.stored_at > CLOCKS_DIFFER
     said_at = incoming.stored_at if turn.created_at is None or is_ahead else turn.created_at
     dated = {"turn_id": turn.turn_id or derived_turn_id(turn), "created_at": said_at, "clock_ahead": is_ahead}
-    written = {"text": composed(turn.text), "speaker": turn.speaker and composed(turn.speaker)}
+    said = as_spoken(turn) or turn
+    written = {"text": composed(said.text), "speaker": turn.speaker and composed(turn.speaker)}
     return DatedTurn.model_validate(dict(turn) | dated | written)
 
 

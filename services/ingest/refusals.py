@@ -16,6 +16,7 @@ from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
 from services.shared.core.unwanted import is_unwanted
+from services.shared.core.wrappers import as_spoken
 from services.shared.preferences import PreferenceReader, Reason
 from services.shared.refused import RefusedTurns
 
@@ -27,19 +28,21 @@ async def admit(
     arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub, refused_turns: RefusedTurns
 ) -> list[Arrived]:
     """The turns that may be kept; the others are overwritten by now: those of a conversation that is incognito or of a
-    memory that is off, those that say themselves, or were announced by the one before, as not to be remembered, and
-    those that answer such a one.
+    memory that is off, those that say themselves, or were announced by the one before, as not to be remembered, those
+    that answer such a one, and those in which nobody says anything, as a program made all of it.
 
     Raises:
         Unavailable: it is not known what their users want, or the bus does not answer.
     """
     wanted = await preferences.of({_where(one) for one in arrived})
-    refused: dict[int, Reason | Literal["asked"]] = {}
+    refused: dict[int, Reason | Literal["asked", "unsaid"]] = {}
     for one in sorted(arrived, key=_questions_first):
         if decided := wanted[_where(one)].refuse(one.number, one.stored_at):
             refused[one.number] = decided
         elif refused_turns.refuse(_where(one), one.turn, one.number):
             refused[one.number] = "asked"
+        elif as_spoken(one.turn) is None:
+            refused[one.number] = "unsaid"
     if refused:
         await scrub(refused)
         for reason in refused.values():

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
 from services.shared.core.lineage import changed_in_part_by
-from services.shared.core.newest import asks_for_outdated
+from services.shared.core.newest import asks_for_outdated, is_of_another
 from services.shared.core.scoring import Ranked
 
 _MOST = 8
@@ -32,7 +32,7 @@ def with_halves(
 ) -> list[Ranked]:
     """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`.
 
-    What replaced only a part that is not asked for stands behind, too.
+    What replaced only a part that is not asked for stands behind, too, and what lacks what the question names.
     """
     row = list(chosen)
     for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
@@ -40,7 +40,8 @@ def with_halves(
         beside = (entries[one.candidate.id] for one in row)
         place, named = next((i, one) for i, one in enumerate(beside) if entry.id in _halves(one))
         is_beside = entry.id not in named.conflicts_with and not asks_for_outdated(question, named)
-        row.insert(place + (not newest_first or is_beside or entry.created_at < named.created_at), half)
+        is_behind = is_beside or entry.created_at < named.created_at or is_of_another(entry.text, named.text, question)
+        row.insert(place + (not newest_first or is_behind), half)
     return row
 
 

@@ -22,8 +22,10 @@ from services.retrieve.cards import cards_asked_for
 from services.retrieve.conflicts import other_halves, with_halves
 from services.retrieve.formerly import with_former
 from services.retrieve.legs import REACH, Legs, Memory, copies_of, describe, search_both, with_told_then
+from services.retrieve.lookalikes import with_those_alike
 from services.retrieve.questions import QuestionVectors
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
+from services.retrieve.seen import Seen, joined, pool_of
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import as_asked_for, filters_of, narrowed, said_within
@@ -33,6 +35,7 @@ from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.features import Found, in_first_person, that_tell
 from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.lookalikes import arranged
 from services.shared.core.newest import newest_first
 from services.shared.core.profile import profile, shortlist
 from services.shared.core.ranking import (
@@ -62,10 +65,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
-_POOL = 1.5  # how many times the limit is diversified over
-_LEAST_POOL = 18
-"""Memories that are diversified over at least: what tells of a change goes first, however few are asked for."""
-
 _READ_IN_PART = 8  # of what is ranked so many characters are gone through in the time of one that is read
 _HEAD_START = 0.002
 """Seconds by which the searches go before what is read beside them: they are waited for."""
@@ -77,23 +76,6 @@ class Share:
 
     space: str
     tags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a question found in a space, ranked, with all that choosing among it takes."""
-
-    legs: Legs
-    ranked: Sequence[Ranked]
-    entries: Mapping[str, Entry]
-    found: int
-    degraded: tuple[str, ...]
-    former: Mapping[str, Sequence[Entry]]
-
-    @property
-    def best(self) -> list[Entry]:
-        """The entries in the order of the ranking."""
-        return [self.entries[ranked.candidate.id] for ranked in self.ranked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +194,10 @@ class Retriever:
             measured = await beside_the_loop(partial(self._measure, found, now), chars)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
-        return Seen(legs, ranked, visible, len(relevant), degraded, former)
+        seen = Seen(legs, ranked, visible, len(relevant), degraded, former)
+        if shared or not self.settings.newest_first:
+            return seen
+        return await with_those_alike(seen, request, scope, filters, now, self.store, self.settings, self._weights)
 
     async def shorten(
         self, request: RetrieveRequest, reply: RetrieveReply, room: int, shares: Sequence[Share] = ()
@@ -387,7 +372,7 @@ class Retriever:
         """The candidates that are read and ranked: for a relevance other than the profile all of them."""
         if self.settings.relevance != "profile":
             return candidates
-        return shortlist(candidates, max(self.settings.shortlist, _pool(request)))
+        return shortlist(candidates, max(self.settings.shortlist, pool_of(request)))
 
     def _relevant(
         self, candidates: Sequence[Candidate], measured: Sequence[float], request: RetrieveRequest
@@ -451,7 +436,7 @@ class Retriever:
 
         What tells of a change goes before what it may have changed, unless a time is asked for that is over.
         """
-        pool = seen.ranked[: _pool(request)]
+        pool = seen.ranked[: pool_of(request)]
         if len(pool) < 2 or (self.settings.mmr_lambda >= 1.0 and not self.settings.newest_first):
             return list(pool[: request.limit])
         entries = [seen.entries[item.candidate.id] for item in pool]
@@ -468,6 +453,9 @@ class Retriever:
             relevance = [pool[index].relevance for index in order]
             among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)
             order = [order[place] for place in among]
+        if self.settings.newest_first:
+            row = [entries[index] for index in order]
+            order = [order[place] for place in arranged(row, request.query, now, request.limit)]
         return [pool[index] for index in order[: request.limit]]
 
     async def _of_any_space(
@@ -480,21 +468,3 @@ class Retriever:
         scopes = {space: Scope(request.user_id, space, request.persona_id) for space in by_space}
         parts = await asyncio.gather(*(self._fetched(scopes[space], ids, legs) for space, ids in by_space.items()))
         return dict(chain.from_iterable(part.items() for part in parts))
-
-
-def _pool(request: RetrieveRequest) -> int:
-    return max(_LEAST_POOL, round(request.limit * _POOL))
-
-
-def joined(parts: Sequence[Seen]) -> Seen:
-    """What was found in several spaces, ranked as one."""
-    if len(parts) == 1:
-        return parts[0]
-    return Seen(
-        parts[0].legs,
-        sorted(chain.from_iterable(part.ranked for part in parts), key=lambda item: -item.total),
-        dict(chain.from_iterable(part.entries.items() for part in parts)),
-        sum(part.found for part in parts),
-        tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
-        parts[0].former,
-    )

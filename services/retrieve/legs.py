@@ -31,6 +31,7 @@ from services.retrieve.questions import Embedding
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.spelling import as_the_model_reads_it, find_corrections
 from services.shared import telemetry, tracing
+from services.shared.core.identifiers import other_spellings
 from services.shared.core.scoring import Candidate
 from services.shared.core.time_spans import Span
 from services.shared.core.typing_errors import respelled
@@ -174,9 +175,13 @@ async def _search_words(
     store: LexicalIndex,
     limit: int,
 ) -> _Lexical:
-    """Search for the words as they are meant: which are typing errors is looked up first, in far less time."""
+    """Search for the words as they are meant: which are typing errors is looked up first, in far less time. So is in
+    which other ways a code is written in memory."""
     meant = await corrections
-    hits = await store.search(scope, respelled(query, meant), limit=limit, filters=filters, reach=REACH)
+    spellings = other_spellings(query)
+    known = await store.frequencies(scope, spellings) if spellings else {}
+    asked = " ".join((respelled(query, meant), *known))
+    hits = await store.search(scope, asked, limit=limit, filters=filters, reach=REACH)
     return _Lexical(hits, meant)
 
 

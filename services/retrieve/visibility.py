@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
-from services.shared.core.sayings import as_of, told_in
+from services.shared.core.sayings import as_of, as_there, told_in
 from services.shared.core.time_spans import Span
+
+_FARTHEST = timedelta(hours=14)
+"""How far from UTC a day may begin."""
 
 
 def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
@@ -61,14 +64,18 @@ def _days_before(now: datetime, days: float) -> datetime | None:
 
 
 def narrowed(filters: Filters, times: Sequence[Span]) -> Filters:
-    """The filters of a search for what was said within times, where there are any."""
-    since = [span.since for span in times if span.since]
-    until = [span.until for span in times if span.until]
+    """The filters of a search for what was said within times, where there are any; in no zone, wherever it was said."""
+    since = [span.since - _around(span.since) for span in times if span.since]
+    until = [span.until + _around(span.until) for span in times if span.until]
     if times and len(since) == len(times):
         filters = replace(filters, since=max(filter(None, (filters.since, min(since)))))
     if times and len(until) == len(times):
         filters = replace(filters, until=min(filter(None, (filters.until, max(until)))))
     return filters
+
+
+def _around(moment: datetime) -> timedelta:
+    return _FARTHEST if moment.tzinfo is UTC else timedelta()
 
 
 def said_within(entries: Mapping[str, Entry], times: Sequence[Span]) -> dict[str, Entry]:
@@ -78,4 +85,6 @@ def said_within(entries: Mapping[str, Entry], times: Sequence[Span]) -> dict[str
 
 def _is_within(entry: Entry, span: Span) -> bool:
     since, until = span.since, span.until
-    return (since is None or entry.last_said_at >= since) and (until is None or entry.created_at < until)
+    zone = (since or until or entry.created_at).tzinfo
+    first, last = (as_there(at, entry, zone) for at in (entry.created_at, entry.last_said_at))
+    return (since is None or last >= since) and (until is None or first < until)

@@ -26,7 +26,9 @@ LOOP_LAG = Histogram(
     "memorybus_loop_lag_seconds", "How long arriving work waits for the event loop of its process", buckets=_FINE
 )
 REFUSED = Counter(
-    "memorybus_turns_refused_total", "Turns that their user does not want kept, removed from the bus", ["reason"]
+    "memorybus_turns_refused_total",
+    "Turns that are not kept: unwanted, or of a program alone",
+    ["reason"],
 )
 USER_ACTIONS = Counter("memorybus_user_actions_total", "What users and operators did", ["action", "outcome"])
 AUDIT_LOST = Counter("memorybus_audit_lost_total", "Actions that could not be kept, as the store was away for long")
@@ -80,6 +82,7 @@ PROXY_MEMORY = Counter(
     ["memory"],
 )
 PROXY_LOST = Counter("memorybus_proxy_exchanges_lost_total", "Exchanges that could not be published")
+PROXY_SHARED = Counter("memorybus_proxy_shared_users_total", "Users behind whom clients tell of several people")
 
 _QUERIES = ("tool-queries", "person-queries", "requests")
 _PATHS = ("chat", "responses", "messages", "other")

@@ -91,6 +91,13 @@ async def test_turns_are_judged_by_what_held_when_they_were_published(store: Sql
     assert (kept, scrubbed) == ([1, 2, 6, 7], [3, 4, 5, 8, 9])
 
 
+async def test_a_turn_that_a_program_made_is_not_kept(store: SqliteTextStore) -> None:
+    made = "<page>\nPetra lives in Umeå.\n</page>"
+    some = [arrived(1, text=made), arrived(2, text=f"{made}\nI keep bees."), arrived(3, text=made, role="tool")]
+    some += [arrived(4, text=made, manually_saved=True), arrived(5, text="<think>hm", role="assistant")]
+    assert await admitted(store, some) == ([2, 3, 4], [1, 5])
+
+
 async def test_other_conversations_and_users_are_not_incognito(store: SqliteTextStore) -> None:
     await start(store, last=0)
     others = [arrived(1, conversation_id="other"), arrived(2, user_id="bob"), arrived(3, space="work")]

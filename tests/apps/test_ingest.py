@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from contracts import subjects
 from contracts.ports import Erasure, LastTurn, MissingFromStream, TextStore, Unavailable
-from contracts.v1.turns import DatedTurn
+from contracts.v1.turns import DatedTurn, Turn, derived_turn_id
 from services.dedupe.handler import candidate_entry
 from services.ingest import handler
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
@@ -65,6 +65,13 @@ def test_a_turn_keeps_the_id_that_follows_from_what_was_published_whenever_it_ar
     body = b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2099-01-01T00:00:00Z"}'
     later = Incoming(subjects.turns("ann"), body, NOON + timedelta(hours=1))
     assert read_turn(incoming(body), longest=9).turn_id == read_turn(later, longest=9).turn_id
+
+
+def test_what_a_program_wrapped_around_what_was_said_is_no_part_of_a_turn() -> None:
+    fields = {"user_id": "ann", "role": "user", "text": "<page>\nPetra lives in Umeå.\n</page>\nI keep bees."}
+    turn = read_turn(incoming(json.dumps(fields).encode()), longest=100)
+    assert turn.text == "I keep bees."
+    assert turn.turn_id == derived_turn_id(Turn.model_validate(fields))
 
 
 def test_letters_and_accents_that_were_written_apart_are_read_as_one() -> None:

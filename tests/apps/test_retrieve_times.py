@@ -6,11 +6,15 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from contracts.ports import Filters, TextStore, Unavailable, VectorPoint
 from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import LoggedTurn, Turn
+from services.dedupe.handler import candidate_entry
+from services.ingest.handler import propose
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.visibility import narrowed
@@ -106,7 +110,7 @@ async def test_what_was_done_then_may_be_told_later_and_not_long_before(store: T
 
 
 def test_filters_are_narrowed_and_never_widened() -> None:
-    monday, friday, sunday = (datetime(2026, 11, day, tzinfo=UTC) for day in (2, 6, 8))
+    monday, friday, sunday = (datetime(2026, 11, day, tzinfo=ZoneInfo("Europe/Vienna")) for day in (2, 6, 8))
     asked = Filters(since=friday)
     assert narrowed(asked, []) == asked
     assert narrowed(asked, [Span("", monday, sunday)]) == Filters(since=friday, until=sunday)
@@ -114,3 +118,72 @@ def test_filters_are_narrowed_and_never_widened() -> None:
         since=monday, until=sunday
     )
     assert narrowed(Filters(), [Span("", monday, None), Span("", None, sunday)]) == Filters()
+
+
+def test_without_a_zone_a_day_may_begin_anywhere() -> None:
+    monday, friday = (datetime(2026, 11, day, tzinfo=UTC) for day in (2, 6))
+    around = timedelta(hours=14)
+    assert narrowed(Filters(), [Span("", monday, friday)]) == Filters(since=monday - around, until=friday + around)
+    asked = Filters(since=monday, until=friday)
+    assert narrowed(asked, [Span("", monday, friday)]) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What did I do on 12 August?", 12),
+        ("What did I say on 12 August?", 12),
+        ("What did we do on August 11?", 11),
+        ("What did I do on 13 Aug 2026?", 13),
+        ("What happened on 2026-08-12?", 12),
+        ("Was habe ich am 12. August gemacht?", 12),
+        ("What did I do on 14 August, 2026", 14),
+        ("What was I doing on the 12th of August?", 12),
+    ],
+)
+@pytest.mark.parametrize("searched", ["words only", "meaning"])
+async def test_what_was_said_on_the_day_that_is_asked_for_goes_first(
+    store: TextStore, question: str, first: int, searched: str
+) -> None:
+    day = datetime(2026, 8, 1, 18, tzinfo=UTC)
+    said = {10: "I did a long swim.", 11: "I did the shopping and what not.", 12: "We ate soup.", 13: "I did a lot."}
+    said |= {14: "What a day, I did August's accounts.", 9: "On 12 August I did nothing, I hope."}
+    entries = [an_entry("ann", text, created_at=day + timedelta(days=n - 1)) for n, text in said.items()]
+    await store_entries(store, entries)
+    embedder, vectors = FakeEmbedder(), FakeVectors()
+    matrix = await embedder.embed([entry.text for entry in entries])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
+    engines = (None, None) if searched == "words only" else (vectors, embedder)
+    retriever = Retriever(
+        store, vectors=engines[0], embedder=engines[1], counter=Cl100kCounter(), settings=RetrieveSettings()
+    )
+    reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW))
+    assert [item.text for item in reply.items][:1] == [said[first]]
+
+
+@pytest.mark.parametrize(
+    ("said_at", "zone", "day"),
+    [
+        ("2026-03-01T00:30:00+02:00", None, "2026-03-01"),
+        ("2026-03-01T00:30:00+02:00", "UTC", "2026-02-28"),
+        ("2026-03-01T00:30:00+02:00", "Asia/Tokyo", "2026-03-01"),
+        ("2026-03-01T22:30:00-08:00", None, "2026-03-01"),
+        ("2026-03-01T22:30:00-0800", "Europe/Vienna", "2026-03-02"),
+        ("2026-03-01T23:30:00+05:30", None, "2026-03-01"),
+        ("2026-03-01T00:10:00+14:00", None, "2026-03-01"),
+        ("2026-03-01T23:50:00Z", None, "2026-03-01"),
+    ],
+)
+async def test_a_memory_is_told_with_the_day_that_it_was_where_it_was_said(
+    store: TextStore, said_at: str, zone: str | None, day: str
+) -> None:
+    turn = Turn.model_validate({"user_id": "ann", "role": "user", "text": "The kiln is full.", "created_at": said_at})
+    sent = Turn.model_validate_json(turn.model_dump_json())
+    logged = LoggedTurn.model_validate({**sent.model_dump(), "turn_id": "t", "session_id": "s"})
+    await store_entries(store, [candidate_entry(propose(logged))])
+    retriever = Retriever(store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=RetrieveSettings())
+    about = RetrieveRequest(user_id="ann", query="Is the kiln full?", now=NOW, time_zone=zone)
+    assert f"- [{day}, " in (await retriever.retrieve(about)).context
+    for other, is_told in ((day, True), ("2026-03-04", False)):
+        then = about.model_copy(update={"query": f"What did I say on {other}?"})
+        assert bool((await retriever.retrieve(then)).items) == is_told

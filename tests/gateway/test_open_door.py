@@ -55,6 +55,80 @@ async def test_who_is_named_twice_is_nobody() -> None:
         await OpenDoor(passing_on="/v1/").let_in(request)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{{USER_ID}}",
+        "{{ user.id }}",
+        "{{LIBRECHAT_USER_ID}}",
+        "openwebui-{{USER_ID}}",
+        "${USER_ID}",
+        "team/${user}",
+        "{USER_ID}",
+        "$USER_ID",
+        "%USER_ID%",
+        "<user-id>",
+        "[USER_NAME]",
+        "{% user.id %}",
+        "<%= user.id %>",
+        "#{user.id}",
+        "{{USER_ID",
+        "USER_ID}}",
+        "%7B%7BUSER_ID%7D%7D",
+        "[[user.id]]",
+        "$(USER_ID)",
+        "${{ user.id }}",
+        "<no value>",
+        "<nil>",
+        "(null)",
+        "openwebui-undefined",
+        "undefined",
+        "null",
+        "None",
+        "[object Object]",
+        "",
+        " ",
+        "-",
+        '""',
+        "''",
+        "\u200b",
+    ],
+)
+@pytest.mark.parametrize("path", [ENTRIES, "/mcp", MODELS, "/v1/chat/completions"])
+async def test_a_template_that_nobody_filled_in_is_no_user(path: str, name: str) -> None:
+    assert "names no user" in await outcome(path, memory_user=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ann",
+        "Ann {the first}",
+        "a$b",
+        "100%",
+        "ann@example.org",
+        "CORP\\ann",
+        "nullius",
+        "<ann@example.org> Ann",
+        "7",
+        "李",
+        "د",
+        "44082d0a-dce3-4a6a-ac66-946c1d17dcd7",
+        "C%C3%A9line",
+        "none-1",
+        "Ann (work)",
+        "O'Null",
+        "nan",
+        "Nan",
+        "Nulla",
+        "chris-null",
+        "🦊",
+    ],
+)
+async def test_whoever_has_an_odd_name_is_a_user(name: str) -> None:
+    assert await outcome(ENTRIES, memory_user=name) == name
+
+
 async def test_over_http_it_is_a_problem_and_nothing_is_read_or_written(instance: Running) -> None:
     async with httpx.AsyncClient(base_url=instance.http, trust_env=False, verify=False, timeout=30) as http:
         assert (await http.post(ENTRIES, json={"text": "My diary is under the mattress."})).status_code == 201

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -26,14 +25,16 @@ from contracts.errors import Unavailable
 from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
-from services.gateway.callers import Caller
+from services.gateway.callers import Caller, is_unfilled
 from services.gateway.problems import STATUS, Problem, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, is_anthropic, returned
+from services.gateway.proxy.bodies import completed, dumped, read_body
 from services.gateway.proxy.conversations import Key, Recalled
-from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, Said, StreamReader
-from services.gateway.proxy.dialects.base import items
+from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
+from services.gateway.proxy.naming import sent_name
+from services.gateway.proxy.people import People, told_of
 from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import (
     NO_PATH,
@@ -43,6 +44,7 @@ from services.gateway.proxy.refusals import (
     refuse_what_is_of_others,
 )
 from services.gateway.proxy.settings import ProxySettings
+from services.gateway.proxy.tasks import is_task
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
@@ -64,10 +66,9 @@ _BROKEN = "The model behind the proxy closed the connection, or what it sent is 
 _SILENT = "The model did not answer within {:g} s; MEMORYBUS_PROXY_TIMEOUT_SECONDS gives it more time."
 _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
+_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space", "memory-task")
+_MAY_BE_EMPTY = ("memory-id", "memory-task")  # as programs send them that have nothing to put there
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
-_MOST_OBJECTS, _MOST_MESSAGES = 200_000, 20_000  # of a request of which the memory takes note
-_LISTS = ("messages", "input")
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
@@ -107,6 +108,7 @@ class Proxy:
         for setting in self._backends.settings_without_key() if guarded else ():
             log.warning("model_without_key", extra={"why": "every chat is refused", "set": setting})
         self._memory = ChatMemory(edge, settings, counter)
+        self._people = People()
         self._room = _MOST_ROOM * self.most_body
         self._answering: set[asyncio.Future[str]] = set()
 
@@ -167,7 +169,8 @@ class Proxy:
                 return "command"
             asking = self._asking(request, backend, passing, credential)
             PROXY_ADDED.labels(dialect.name if dialect else "other").observe(time.perf_counter() - started)
-            with self._memory.answering(passing.exchange) if passing.exchange else nullcontext():
+            said = passing.exchange and not passing.exchange.is_task
+            with self._memory.answering(passing.exchange) if passing.exchange and said else nullcontext():
                 return await self._while_there(request, partial(self._pass_on, asking, passing, send), passing)
 
     async def _let_in(self, request: Request) -> tuple[Caller, str | None]:
@@ -228,7 +231,7 @@ class Proxy:
         _check_headers(request)
         named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
-            read = await _beside(partial(_read, dialect, passing.body), len(passing.body))
+            read = await _beside(partial(read_body, dialect, passing.body), len(passing.body))
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
         if read is None:
@@ -236,6 +239,7 @@ class Proxy:
             return None
         body, asked = read
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        self._people.see(caller.user_id, exchange.key.name, told_of(request.headers, body))
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
@@ -243,10 +247,10 @@ class Proxy:
         recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
         recent = self._memory.recent(exchange)
         if recalled.block or recent:
-            completed = partial(_completed, dialect, asked, recalled.block, recent)
-            passing.body = await _beside(completed, len(passing.body))
+            work = partial(completed, dialect, asked, recalled.block, recent)
+            passing.body = await _beside(work, len(passing.body))
         elif asked.stripped is not body:
-            passing.body = await _beside(partial(_dumps, asked.stripped), len(passing.body))
+            passing.body = await _beside(partial(dumped, asked.stripped), len(passing.body))
         passing.exchange, passing.recalled = exchange, recalled
         passing.headers = _headers(exchange, recalled)
         return None
@@ -321,13 +325,24 @@ class Proxy:
     ) -> Exchange:
         space = _text_of(request, "memory-space")
         space = caller.space({"space": space} if space else {}, "default") or "default"
-        is_named = bool(asked.memory_id or named or asked.talk)
+        named = next((name for name in (asked.memory_id, named) if name and not is_unfilled(name)), None)
+        sent = None if named or asked.talk else sent_name(request.headers.items(), asked.stripped)
+        is_named = bool(named or asked.talk or sent)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
-        name = await beside_the_loop(partial(conversation_of, asked, named, chain), asked.weight)
+        name = await beside_the_loop(partial(conversation_of, asked, named or sent, chain), asked.weight)
         key = Key(caller.user_id, space, name)
         said = self._memory.readable(asked.question) if asked.question else ""
-        incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
-        return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
+        return Exchange(
+            caller,
+            key,
+            asked,
+            without_blocks(said).strip() or None,
+            is_named,
+            incognito or asked.memory_incognito or bool(chain and not chain.is_known),
+            chain,
+            sends_all=sent is not None,
+            is_task=is_task(asked, _text_of(request, "memory-task"), self._memory.heard(caller.user_id)),
+        )
 
     def _spoken(self, dialect: Dialect, text: str, exchange: Exchange) -> Response:
         """An answer of our own, as the client asked for it; where one can go on from it, its id has the name of the
@@ -389,7 +404,7 @@ def _check_headers(request: Request) -> None:
         raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
     if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):
         raise Refusal(400, "invalid_memory_field", f"The header {twice} came twice: send it once.")
-    if empty := next((name for name in named if not request.headers[name].strip()), None):
+    if empty := next((name for name in named if not request.headers[name].strip() and name not in _MAY_BE_EMPTY), None):
         raise Refusal(400, "invalid_memory_field", f"The header {empty} is empty: leave it out, or give it a value.")
 
 
@@ -435,42 +450,6 @@ def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
 
 async def _beside(work: Callable[[], T], size: int) -> T:
     return work() if size <= _QUICK else await asyncio.to_thread(work)
-
-
-def _read(dialect: Dialect, raw: bytes) -> tuple[Any, Asked] | None:
-    """The body as JSON, and what it says; None where it could not be written again as it was, or is of too many parts.
-
-    Raises:
-        BadField: a field of memory is not as it must be.
-    """
-    body = None
-    if raw.count(b"{") <= _MOST_OBJECTS:
-        with suppress(ValueError, RecursionError):
-            body = _loads(raw)
-    if not isinstance(body, dict) or any(len(items(body.get(name))) > _MOST_MESSAGES for name in _LISTS):
-        return None
-    return body, dialect.read(body)
-
-
-def _completed(dialect: Dialect, asked: Asked, block: str, recent: Sequence[Said]) -> bytes:
-    return _dumps(dialect.with_memory(asked, block, recent))
-
-
-def _loads(raw: bytes) -> Any:
-    return json.loads(raw, parse_float=_float, parse_constant=_float)
-
-
-def _float(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError("no JSON has such a number")
-    return value
-
-
-def _dumps(body: Any) -> bytes:
-    try:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a character, which only its escape can write
-        return json.dumps(body, separators=(",", ":")).encode()
 
 
 def application(proxy: Proxy, origins: frozenset[str]) -> ASGIApp:

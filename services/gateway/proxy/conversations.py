@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from services.gateway.proxy.dialects import Said
@@ -19,6 +20,7 @@ QUIET_SECONDS = 1800.0
 _LONGEST = 4096  # characters of a recent turn
 _MOST_MEMORIES = 64
 _MOST_BLOCKS = 4
+_MOST_HEARD = 8
 _CONFIRMED_WITHIN = 600.0
 
 
@@ -143,6 +145,11 @@ class Conversations:
         first = self.of(begun)
         fresh = replace(first, recent=first.recent.copy(), memories=first.memories.copy(), blocks=OrderedDict())
         self._held[key] = fresh
+
+    def heard(self, user_id: str) -> list[str]:
+        """What a user said last in each of the conversations heard last, and what was answered, by turns."""
+        theirs = (held for key, held in reversed(self._held.items()) if key.user_id == user_id)
+        return [turn.text for held in islice(theirs, _MOST_HEARD) for turn in held.recent if turn.text]
 
     def forget(self, user_id: str) -> None:
         """Keep nothing of a user in mind: something of theirs was removed."""

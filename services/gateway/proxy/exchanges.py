@@ -20,7 +20,8 @@ _BEGINNING = 256
 class Exchange:
     """One request of a caller: what it says, and in which conversation.
 
-    `is_named`: the client names the conversation; `chain` is what is known of one that the provider keeps.
+    `is_named`: the client names the conversation; `sends_all`: by an id of its own, with all that was said in it;
+    `chain` is what is known of one that the provider keeps. `is_task`: nobody said it, a program asks by itself.
     """
 
     caller: Caller
@@ -30,6 +31,8 @@ class Exchange:
     is_named: bool
     incognito: bool
     chain: Chain | None = None
+    sends_all: bool = False
+    is_task: bool = False
 
     @property
     def may_recall(self) -> bool:
@@ -51,7 +54,7 @@ class Exchange:
     @property
     def sends_newest_only(self) -> bool:
         """Whether the client leaves it to others to know what was said before."""
-        is_known = self.is_named or self.chain is not None
+        is_known = (self.is_named and not self.sends_all) or self.chain is not None
         return is_known and not any(said.role in ("user", "assistant") for said in self.asked.history)
 
     @property
@@ -87,7 +90,7 @@ class Exchange:
 
     def is_behind(self, conversation: Conversation) -> bool:
         """Whether it follows what was said last in a conversation, which others may have begun alike."""
-        return self.is_named or self.answered == conversation.spoken
+        return (self.is_named and not self.sends_all) or self.answered == conversation.spoken
 
 
 def conversation_of(asked: Asked, named: str | None, chain: Chain | None) -> str:
@@ -95,8 +98,8 @@ def conversation_of(asked: Asked, named: str | None, chain: Chain | None) -> str
 
     One that its user made incognito is another from there on: not all that begin alike are meant.
     """
-    if name := asked.memory_id or named:
-        return name
+    if named:
+        return named
     if chain:
         return chain.name
     said = [one for one in (*asked.history, Said("user", asked.question or "")) if one.role in ("user", "assistant")]

@@ -69,6 +69,9 @@ class Following:
 
     def answered(self, exchange: Exchange, answer_id: str, recalled: Recalled) -> None:
         """Know which conversation a request is of that goes on from this answer of the model."""
+        if exchange.is_task:
+            self._after_task(exchange, answer_id)
+            return
         chain, name = self._chains.of(exchange.key.user_id, exchange.asked), exchange.key.name
         is_begun = chain is None and not exchange.is_named
         if is_begun and not exchange.wishes_incognito and "incognito" not in recalled.degraded:
@@ -76,6 +79,11 @@ class Following:
         has_private = not recalled.is_kept or any(map(is_private, exchange.said_now)) or exchange.sends_answers
         begun = exchange.key.name if name != exchange.key.name else ""
         self._put(exchange, answer_id, Chain(name, begun, has_private or bool(chain and chain.is_private)))
+
+    def _after_task(self, exchange: Exchange, answer_id: str) -> None:
+        """Know the answer to a task for one of its conversation, of which all else is as it was."""
+        if exchange.asked.has_id and (chain := exchange.chain) is not None and chain.is_known:
+            self._chains.put(exchange.key.user_id, answer_id, chain)
 
     def replied(self, exchange: Exchange, answer_id: str) -> None:
         """Know the same of an answer to a command, of which the model knows nothing."""
@@ -95,6 +103,6 @@ class Following:
 
     def go_on(self, exchange: Exchange, answer_id: str) -> None:
         """Have a conversation that got its name by this answer go on where it is."""
-        is_begun = exchange.asked.has_id and exchange.chain is None and not exchange.is_named
+        is_begun = exchange.asked.has_id and exchange.chain is None and not (exchange.is_named or exchange.is_task)
         if is_begun and answer_id:
             self._conversations.go_on(exchange.key, exchange.key._replace(name=named_after(answer_id)))

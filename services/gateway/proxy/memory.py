@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -28,11 +28,13 @@ from services.gateway.proxy.dialects import Said
 from services.gateway.proxy.exchanges import Exchange, flat
 from services.gateway.proxy.following import Following
 from services.gateway.proxy.overviews import Overviews
+from services.gateway.proxy.recollection import MOST_IDS, fresh, telling
 from services.gateway.proxy.replies import (
     CONFIRM,
     NOT_CHANGED,
     NOT_CONFIRMED,
     agrees,
+    is_beside,
     repeated,
     tells_of,
     why_not,
@@ -46,15 +48,13 @@ from services.gateway.proxy.withheld import (
     kept_unanswered,
     learned_from,
     told_in,
-    withdrawn,
 )
 from services.gateway.spoken import changes_nothing
 from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_memories
-from services.shared.core.front_ends import is_task
-from services.shared.core.overview import SUMMARY, Line, telling_lines, with_overview
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks
+from services.shared.core.overview import Line, with_overview
 from services.shared.core.salience import is_small_talk
 from services.shared.core.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
@@ -67,11 +67,9 @@ _LONGEST_QUERY = 8192
 _MOST_UNDER_WAY = 256
 _MOST_ASKING = 4
 """Questions that are with the memory at a time: of many that come at once some are answered, not all too late."""
-_MOST_IDS = 64
 _MOST_LOOKED_UP = 24
 """Things that a user said, the newest of a history, of which it is asked whether they were forgotten since."""
 
-_UNWANTED = frozenset({"incognito", "disabled"})
 _OVERVIEW_SHARE = 0.3
 """The part of the budget that cards and a summary have at most."""
 _MORE_PATIENCE = 0.05
@@ -115,12 +113,13 @@ class ChatMemory:
 
     async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
+        if exchange.is_task:
+            return Recalled(degraded=("task",), is_kept=False)
         conversation = self._conversations.of(exchange.key)
         conversation.listed = False
         question = exchange.question or ""
-        is_kept = not (exchange.incognito or is_task(question))
-        if not (question and is_kept):
-            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=is_kept)
+        if not question or exchange.incognito:
+            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=not exchange.incognito)
         was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
         was_announced = was_announced or (exchange.chain is not None and exchange.chain.is_announced)
         is_private = was_announced or is_announced(exchange.asked.history)
@@ -171,15 +170,20 @@ class ChatMemory:
             await asyncio.wait(reading, timeout=_MORE_PATIENCE)
         reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
         before = (*exchange.asked.history, *self._in_mind(exchange))
-        fresh = partial(_fresh, exchange, reply, known, before)
-        recalled, gone, sent = await beside_the_loop(fresh, exchange.asked.weight)
+        work = partial(fresh, exchange, reply, known, before)
+        recalled, gone, sent = await beside_the_loop(work, exchange.asked.weight)
         if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
             return recalled
         known = [line for line in known if not set(gone).intersection(line.ids)]
-        return await self._with_overview(recalled, _telling(known, reply, exchange, sent), room)
+        return await self._with_overview(recalled, telling(known, reply, exchange, sent), room)
 
     def _places(self, exchange: Exchange) -> list[Key]:
-        return self._overviews.places(exchange.caller, exchange.key, is_named=exchange.is_named)
+        needs_summary = exchange.is_named and not exchange.sends_all
+        return self._overviews.places(exchange.caller, exchange.key, is_named=needs_summary)
+
+    def heard(self, user_id: str) -> Sequence[str]:
+        """What a user said lately and what was answered, by turns."""
+        return self._conversations.heard(user_id)
 
     async def _with_overview(self, recalled: Recalled, lines: Sequence[Line], room: int) -> Recalled:
         """What was recalled, with these lines at the head of its block."""
@@ -187,12 +191,12 @@ class ChatMemory:
         work = partial(with_overview, recalled.block, lines, room=room, token_budget=budget, counter=self._counter())
         block, told = await beside_the_loop(work, len(recalled.block))
         ids = dict.fromkeys((*recalled.ids, *(line.ids[0] for line in told)))
-        return replace(recalled, block=block, memories=memories_in(block), ids=tuple(ids)[:_MOST_IDS])
+        return replace(recalled, block=block, memories=memories_in(block), ids=tuple(ids)[:MOST_IDS])
 
     def recent(self, exchange: Exchange) -> Sequence[Said]:
         """What was said before in a conversation of which the client sends the newest message only, and nobody else
         keeps the others."""
-        return () if exchange.asked.is_kept_there else self._in_mind(exchange)
+        return () if exchange.is_task or exchange.asked.is_kept_there else self._in_mind(exchange)
 
     def _in_mind(self, exchange: Exchange) -> Sequence[Said]:
         if not exchange.sends_newest_only or exchange.incognito or not exchange.may_recall:
@@ -207,7 +211,7 @@ class ChatMemory:
             Problem, RequestFailed, Unavailable: it is one, and could not be done.
         """
         question, asked = exchange.question, exchange.asked
-        if not self._settings.proxy_commands or not question or asked.answering_tools:
+        if not self._settings.proxy_commands or not question or asked.answering_tools or exchange.is_task:
             return None
         conversation = self._conversations.of(exchange.key)
         if asked.wants_form:  # which the answer to a command has not; a wish that nothing be kept holds
@@ -215,6 +219,8 @@ class ChatMemory:
                 await self._spoken(exchange, conversation, _GO_INCOGNITO)
             return None
         if not exchange.is_behind(conversation):
+            if exchange.sends_all and is_beside(exchange, conversation):
+                return None
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)
         self._conversations.of(exchange.key).spoken = flat(spoken or "")
@@ -277,7 +283,7 @@ class ChatMemory:
         if reply.verb in ("forget", "pin", "unpin") and len(reply.items) > 1 and not command.of_list:
             conversation.choosing = reply.verb
         if reply.items:
-            conversation.shown = tuple(entry.id for entry in reply.items)[:_MOST_IDS]
+            conversation.shown = tuple(entry.id for entry in reply.items)[:MOST_IDS]
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
             return f"{worded(reply, exchange.key.space)}\n\n{CONFIRM}"
@@ -342,7 +348,7 @@ class ChatMemory:
 
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""
-        if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
+        if not exchange.may_publish or exchange.is_task or not (recalled.is_kept or exchange.incognito):
             return
         if is_unwanted(exchange.question or ""):  # nor what answers it, which may repeat it
             return
@@ -454,43 +460,6 @@ class ChatMemory:
         await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
-
-
-def _own(exchange: Exchange, reply: RetrieveReply, known: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """What is known of the conversation itself, by id."""
-    yield from ((item.id, item.text) for item in reply.items if item.conversation_id == exchange.key.name)
-    yield from ((line.ids[0], line.words) for line in known if line.heading == SUMMARY)
-
-
-def _fresh(
-    exchange: Exchange, reply: RetrieveReply, known: Sequence[Line], before: Sequence[Said]
-) -> tuple[Recalled, list[str], Collection[str]]:
-    """What was recalled and the client does not send itself; the ids of what was withdrawn, and what is sent."""
-    sent = {flat(text): None for text in (*(said.text for said in before), exchange.question or "")}
-    gone = [] if exchange.sends_newest_only else withdrawn(_own(exchange, reply, known), [*sent])
-    return _as_recalled(reply, sent, gone), gone, sent
-
-
-def _as_recalled(reply: RetrieveReply, sent: Collection[str], gone: Collection[str]) -> Recalled:
-    """What was recalled, without what the model is sent anyway, and what is `gone`."""
-    told = {item.id: item.text for item in reply.items} | {item.id: item.snippet for item in reply.foundation}
-    block = without_memories(reply.context, [*gone, *(id_ for id_, text in told.items() if flat(text) in sent)])
-    return Recalled(
-        block,
-        memories_in(block),
-        tuple(id_ for id_ in told if id_[:8] in block)[:_MOST_IDS],
-        reply.degraded,
-        is_kept=_UNWANTED.isdisjoint(reply.degraded),
-    )
-
-
-def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, sent: Collection[str]) -> list[Line]:
-    """The lines of an overview that add something to what was recalled, and to what the client sends itself."""
-    about = "\n".join((exchange.question or "", *(item.text for item in reply.items)))
-    with_user = any(item.role == "user" for item in reply.items)
-    shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
-    changed = {former.id for item in reply.items for former in item.before}
-    return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent, changed=changed)
 
 
 def _cut(text: str, most: int) -> str:

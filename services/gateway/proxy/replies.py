@@ -7,7 +7,8 @@ from contracts.v1.chat import CommandReply
 from contracts.v1.entries import Entry
 from services.gateway.callers import Caller
 from services.gateway.problems import Problem
-from services.gateway.proxy.exchanges import flat
+from services.gateway.proxy.conversations import Conversation
+from services.gateway.proxy.exchanges import Exchange, flat
 from services.gateway.spoken import refuse_beyond
 from services.shared.core.assent import is_no, is_yes
 from services.shared.core.chat_commands import command_in
@@ -74,3 +75,11 @@ def repeated(question: str, answered: str, decided: tuple[str, str]) -> str | No
     if is_same and (is_no(question) or (agreed and decided[1] != NOT_CONFIRMED)):
         return decided[1]
     return _NOT_WAITING if agreed or is_no(question) else None
+
+
+def is_beside(exchange: Exchange, conversation: Conversation) -> bool:
+    """Whether what a client says beside a conversation, as an agent of its own does, is not about what waits there."""
+    question = exchange.question or ""
+    if repeated(question, exchange.answered, conversation.decided) is not None:
+        return False
+    return not (exchange.wishes_incognito or command_in(question))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
 from services.gateway.proxy.dialects import Asked, Said
+from services.gateway.proxy.dialects.base import as_sent
 from services.shared.core.analysis import telling_terms
 from services.shared.core.chat_commands import asks_to_forget, command_in
 from services.shared.core.echoes import without_blocks, without_echoes, without_words_of
@@ -24,9 +24,6 @@ _MOST_TOLD = 100_000
 _LONGEST_STATED = 400
 _REPLACED_FROM = 0.5
 """The share of the telling words of a statement that another has which stands in its place."""
-
-_MADE_BY_PROGRAM = re.compile(r"\s*(?:#[^\n]*\n\s*)?<([A-Za-z_][\w.-]*)[^<>]*>.*</\1>\s*", re.DOTALL)
-"""What programs put before a question: all of it between two tags, below a heading at most."""
 
 
 def verb_of(text: str) -> ChatVerb | None:
@@ -101,7 +98,7 @@ def kept_unanswered(asked: Asked) -> Iterator[tuple[int, str]]:
     for left, (at, text) in zip(range(len(asked.unanswered), 0, -1), asked.unanswered, strict=True):
         text = without_blocks(text).strip()
         is_withheld = is_private(text) or is_announced(others[: len(others) - left])
-        if text and not (is_withheld or verb_of(text) or is_task(text) or _MADE_BY_PROGRAM.fullmatch(text)):
+        if text and not (is_withheld or verb_of(text) or is_task(as_sent(asked, at))):
             yield at, text
 
 

@@ -20,6 +20,7 @@ from services.shared.core.dates import in_zone
 from services.shared.core.frames import as_stated
 from services.shared.core.lineage import outdated_facts
 from services.shared.core.passages import excerpt, passage, snippet, span
+from services.shared.core.sayings import zone_there
 
 HEAD = (
     "<memory>\n"
@@ -307,13 +308,15 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
 def _label(entry: Entry, now: datetime | None) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
-    zone = (now and now.tzinfo) or UTC
+    zone = zone_there(entry, now.tzinfo if now else None)
     first, last = in_zone(entry.created_at, zone).date(), in_zone(entry.last_said_at, zone).date()
     said = first.isoformat()
-    if entry.repeat_count:
+    if entry.edited_at and entry.edited_at >= entry.last_said_at:
+        said += f", corrected on {last}"
+    elif entry.repeat_count:
         said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
-        said += f", {ago((now.date() - last).days)}"
+        said += f", {ago((in_zone(now, zone).date() - last).days)}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
     others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
     gone = "; ".join(outdated_facts(entry))

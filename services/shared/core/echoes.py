@@ -7,7 +7,7 @@ so blocks are cut out of what is said, and sentences that repeat a memory out of
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
@@ -31,6 +31,9 @@ _END = re.compile(rf"((?<=[.!?…:])(?i:{not_after('abbreviations')})[\"')\]*_]*
 _DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D+")
 _NUMBER = re.compile(r"(\d(?:[ .,'’\-/]?\d)*)( ?k\b)?", re.IGNORECASE)
 _LEAST_DIGITS = 3
+_SIGN_OF_LINE = re.compile(r"[\W\d_]*")
+_LABEL_ALONE = re.compile(r"\s*|[^\n]*[:：][*_]*|#+ [^\n]*|\*\*[^*\n]*\*\*")
+_LONGEST_LABEL = 120
 _STEM = 5
 """Characters at least in which two words agree, but for an end of two, that are taken for one: pregnant, pregnancy."""
 
@@ -107,17 +110,16 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     """
     known, asked, stated = [_terms(memory) for memory in memories], _terms(question), _stated_in(question)
     every = frozenset[str]().union(*known)
-    kept, tells, repeats = [], False, False
-    for sentence, space in _sentences(answer):
+
+    def is_echo(sentence: str) -> bool:
         words = _new_words(sentence, asked)
-        if (words and _repeats(words, known, every)) or _says_back(sentence, stated):
-            repeats = True
-            continue
-        tells = tells or bool(words and not _asks(sentence))
-        kept.append(f"{sentence}{space}")
-    if not repeats:
+        return bool(words and _repeats(words, known, every)) or _says_back(sentence, stated)
+
+    kept = _kept(answer, is_echo)
+    if kept is None:
         return answer
-    return "".join(kept).strip() if tells else ""
+    tells = any(_new_words(one.sentence, asked) and not _asks(one.sentence) for one in kept)
+    return _text_of(kept) if tells else ""
 
 
 def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str:
@@ -129,12 +131,12 @@ def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str
     if not (private or numbers):
         return answer
     stems = tuple(term[: max(_STEM, len(term) - 2)] for term in private if len(term) > _STEM and term.isalpha())
-    kept = (
-        f"{sentence}{space}"
-        for sentence, space in _sentences(answer)
-        if numbers.isdisjoint(_numbers(sentence)) and not _has_any(_terms(sentence), private, stems)
-    )
-    return "".join(kept).strip()
+
+    def is_private(sentence: str) -> bool:
+        return not numbers.isdisjoint(_numbers(sentence)) or _has_any(_terms(sentence), private, stems)
+
+    kept = _kept(answer, is_private)
+    return answer.strip() if kept is None else _text_of(kept)
 
 
 def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
@@ -146,6 +148,42 @@ def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
         if found and found >= min(2, len(words)) and found >= INFLUENCED_FROM * len(words):
             return True
     return False
+
+
+class _Kept(NamedTuple):
+    """A sentence with what stands behind it, and whether it begins a line."""
+
+    sentence: str
+    space: str
+    begins_line: bool
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it only introduces what follows: the sign or number of a line, a heading, what ends with a colon."""
+        if len(self.sentence) > _LONGEST_LABEL:
+            return False
+        is_sign = self.begins_line and _SIGN_OF_LINE.fullmatch(self.sentence) is not None
+        return is_sign or _LABEL_ALONE.fullmatch(self.sentence) is not None
+
+
+def _kept(answer: str, is_cut: Callable[[str], bool]) -> list[_Kept] | None:
+    """The sentences of an answer that are not cut, nor a label with nothing left behind it; None where all are kept."""
+    kept, is_whole, begins_line = list[_Kept](), True, True
+    for sentence, space in _sentences(answer):
+        if not is_cut(sentence):
+            kept.append(_Kept(sentence, space, begins_line))
+        else:
+            is_whole = False
+            while kept and "\n" in space and kept[-1].is_label:
+                kept.pop()
+        begins_line = "\n" in space
+    while kept and not is_whole and kept[-1].is_label:
+        kept.pop()
+    return None if is_whole else kept
+
+
+def _text_of(kept: Iterable[_Kept]) -> str:
+    return "".join(f"{one.sentence}{one.space}" for one in kept).strip()
 
 
 def _sentences(text: str) -> Iterator[tuple[str, str]]:

@@ -74,6 +74,7 @@ def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
             "revisions": _newest((_revision(entry), *entry.revisions)),
             "edited_at": now,
             "edited_by": edit.by,
+            "last_said_at": max(entry.last_said_at, now),
             **_UNREAD,
             **IN_USE,
             "source": "rollup" if entry.source == "rollup" else "turn",

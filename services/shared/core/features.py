@@ -17,11 +17,13 @@ import numpy as np
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
-from services.shared.core.dates import DATE, NamedDate, named_dates, nearness, nearness_to_span
+from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.frames import as_stated
+from services.shared.core.identifiers import Identifier, identifiers_in, named_in
 from services.shared.core.names import Name, is_short_form, likeness
 from services.shared.core.newest import OF_PAST, has_word_of_change
 from services.shared.core.salience import is_small_talk
+from services.shared.core.sayings import as_there
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.spelling import TITLES
 from services.shared.core.time_spans import Span, spans_named, without
@@ -86,14 +88,6 @@ _IN_FIRST_PERSON = [
         ("hers", "mine"),
     )
 ]
-_WITH_DIGIT = re.compile(r"#?\b(?=[a-z/_.:-]{0,40}\d)[a-z\d]+(?:[-_./:][a-z\d]+)*")
-_NUMBER_OF = re.compile(r"\b([a-z]{3,}) (\d{1,2})(?=[?!,;]|\.?$| (?:is|was|has|and|or|for|in|at|on|to)\b)")
-_NO_CODE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d{1,3}(?:st|nd|rd|th)")
-_NO_NUMBER_OF = frozenset(
-    "the about than over under around within from and next last past until till age aged was were are".split()
-)
-_APART = re.compile(r"[^a-z\d]")
-_DIGITS = re.compile(r"\d+")
 _is_small_talk = ByText(is_small_talk)
 
 
@@ -125,9 +119,9 @@ class Found:
         return chain(self.entries, chain.from_iterable(self.former.values()))
 
     @cached_property
-    def codes(self) -> frozenset[str]:
+    def codes(self) -> tuple[Identifier, ...]:
         """The codes that the question names."""
-        return codes_in(self.question)
+        return tuple(one for one in identifiers_in(self.question) if one.is_code)
 
     @cached_property
     def columns(self) -> Columns:
@@ -212,23 +206,8 @@ def named_alone(found: Found) -> Floats:
         have_it = known(found.columns.bm25_turn) > 0
         is_name = len(telling_terms(found.question)) == 1 and np.count_nonzero(have_it) <= _FEW
         return np.where(is_name & have_it, 1.0, 0.0)
-    digits = {max(_DIGITS.findall(code), key=len) for code in asked}  # what has none of them need not be read
-    said = (_with_digits(entry.text) if any(run in entry.text for run in digits) else () for entry in found.entries)
-    return np.array([len(asked.intersection(own)) / len(asked) for own in said])
-
-
-def codes_in(question: str) -> frozenset[str]:
-    """The words with digits that a question names something by, without what is in them beside letters and digits: no
-    dates, years or amounts."""
-    text = re.sub(DATE, " ", question).lower()
-    numbers = {number for noun, number in _NUMBER_OF.findall(text) if noun not in _NO_NUMBER_OF}
-    words = (word for word in _WITH_DIGIT.findall(text) if not _NO_CODE.fullmatch(word))
-    return frozenset(numbers.union(_APART.sub("", word) for word in words))
-
-
-def _with_digits(text: str) -> frozenset[str]:
-    words = _WITH_DIGIT.findall(text.lower())
-    return frozenset(_APART.sub("", part) for word in words for part in (word, *_APART.split(word)))
+    named = named_in(asked, [entry.text for entry in found.entries])
+    return np.array([len(its) / len(asked) for its in named])
 
 
 def _asks(form: re.Pattern[str], found: Found) -> float:
@@ -400,7 +379,7 @@ def _of_time(found: Found) -> dict[str, Floats]:
     return {
         "pos": place,
         "pos_past": place * _asks(OF_PAST, found),
-        "sprox": np.array([_near(entry.created_at, dates, spans, zone) for entry in found.entries])
+        "sprox": np.array([_near(as_there(one.created_at, one, zone), dates, spans, zone) for one in found.entries])
         if spans or dates
         else np.zeros(len(moments)),
     }

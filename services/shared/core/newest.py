@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
 from services.shared.core.frames import as_stated
+from services.shared.core.identifiers import identifiers_in, named_in
 from services.shared.core.lineage import changed_in_part_by, outdated_facts
 from services.shared.core.own_words import own_words
 from services.shared.core.owners import are_of_different_people
@@ -35,10 +37,8 @@ _ALIKE_OR_RELEVANT = 0.95
 well has to be very much about the same."""
 
 _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
-_LATEST = re.compile(
-    r"\b(?:latest|newest|most recent|current(?:ly)?|right now|at the moment|last time|(?:i|we) last"
-    r"|(?:my|our|the) last(?! (?:few|couple|night|day|week|month|year|spring|summer|autumn|fall|winter)))\b",
-    re.IGNORECASE,
+_LATEST, _FORMERLY = (
+    re.compile(rf"\b{wordlists.pattern('asked_times', section)}(?!\w)") for section in ("latest", "first")
 )
 _AS_RELEVANT = 0.9
 """Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
@@ -49,10 +49,6 @@ _ENOUGH_SHARED = 2
 _BEGINNING = 2000
 """Characters of a text in which words in common are looked for."""
 
-_FORMERLY = re.compile(
-    r"\b(?:first|originally|initially|previously|formerly|in the beginning|at the start|back then|former"
-    r"|(?:i|we|you|he|she|it|they|there) used to|before (?:we|i|that|the|it|she|he|they))\b"
-)
 _WHETHER = re.compile(
     r"\W*(?:(?:and|so|hey|ok|is it true(?: that)?)\W+)?"
     r"(?:is|are|am|was|were|do|does|did|have|has|can|will|should|would)(?:n't)?\b",
@@ -88,6 +84,11 @@ _ASKED = (
     ),
     (re.compile(r"\b(?:when|what time|what date|which day|what day)\b", re.I), _ANY - {"code"}),
 )
+_TOKEN = re.compile(r"\w+")
+_COMPARED = 40
+"""Words of two texts that are held against each other."""
+
+_MUCH_THE_SAME = 0.5
 _PRONOUNS = frozenset("it its he she they him her them his their this that".split())
 _TIMES = wordlists.words("names", "times")
 
@@ -104,9 +105,13 @@ def newest_first(
     change or an end, and of two words that the older one has of the question, or all; where it is whether something is
     still so, of all its words, be they alike or not. Where it is for the latest of something, no word of change is
     needed, and where it is what was so at first, nothing goes before another.
+    Nothing goes before what has an identifier of the question that it lacks, or a word of it in whose place it says
+    another: truck 284 before 482.
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _asked_in(question)
+    named = named_in(identifiers_in(question), [one.text for one in entries[:_LOOKED_AT]])
+    said = set(_TOKEN.findall(question.lower())) - LIGHT
     if asks_for_former(question):
         return order
     doubted = _doubted_in(question)
@@ -116,6 +121,8 @@ def newest_first(
 
     def goes_before(i: int, here: int) -> bool:
         newer, older = entries[i], entries[here]
+        if named[here] - named[i] or _is_of_another(newer.text, older.text, said):
+            return False
         is_asked = changed_in_part_by(older) == newer.id and asks_for_outdated(question, older)
         is_at_odds = older.id in newer.conflicts_with or is_asked
         if (i in ended or is_at_odds) and newer.created_at > older.created_at:
@@ -137,9 +144,33 @@ def newest_first(
     return order
 
 
+def is_of_another(newer: str, older: str, question: str) -> bool:
+    """Whether a text lacks an identifier that the question and the older text have, or says another word in the place
+    of one, in a statement that is otherwise much the same: "The van is at the depot" where the bus is asked for."""
+    new, old = named_in(identifiers_in(question), [newer, older])
+    return bool(old - new) or _is_of_another(newer, older, set(_TOKEN.findall(question.lower())) - LIGHT)
+
+
+def _is_of_another(newer: str, older: str, asked: Collection[str]) -> bool:
+    old, new = (_TOKEN.findall(text[:_BEGINNING].lower())[:_COMPARED] for text in (older, newer))
+    missing = {word for word in old if word in asked}.difference(new)
+    match = SequenceMatcher(None, old, new, autojunk=False)
+    if not missing or match.quick_ratio() < _MUCH_THE_SAME or match.ratio() < _MUCH_THE_SAME:
+        return False
+    return any(
+        kind == "replace" and not missing.isdisjoint(old[start:end]) and not LIGHT.issuperset(new[first:last])
+        for kind, start, end, first, last in match.get_opcodes()
+    )
+
+
 def asks_for_former(question: str) -> bool:
     """Whether a question is for what was so at first, or before something."""
     return _FORMERLY.search(question.lower()) is not None
+
+
+def asks_for_latest(question: str) -> bool:
+    """Whether a question is for the latest of something, or for what is so now."""
+    return _LATEST.search(question.lower()) is not None
 
 
 def asks_for_outdated(question: str, entry: Entry) -> bool:
@@ -178,7 +209,7 @@ def _asked_in(question: str) -> _Asked:
     kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
     is_of_own = _OF_OWN.search(question) is not None and not OF_PAST.search(question)
     is_of_now = is_of_own or _WHETHER.match(question) is not None
-    the_latest = _LATEST.search(question) is not None
+    the_latest = asks_for_latest(question)
     return _Asked(_terms_in(question), _names_in(question), kinds, the_latest, is_of_now)
 
 

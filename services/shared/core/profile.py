@@ -24,9 +24,10 @@ from services.shared.core.features import (
     told_by_searches,
 )
 from services.shared.core.newest import asks_for_former
+from services.shared.core.sayings import is_said_within
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.statements import UNSURE
-from services.shared.core.time_spans import times_asked_for
+from services.shared.core.time_spans import Span, times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
 
 _BEGINNING = 60
@@ -100,8 +101,6 @@ _OF_A_NUMBER = 3.0
 code makes up for anything: of ten statements alike what is around one, and its meaning, may tell more than that it has
 the code, above all while that of the one asked for is not known yet."""
 
-_SHORT = 3
-
 _READ, _READ_CHARS = 16, 3000
 """Candidates that are read for the fact which a question asks for, and their characters: a millisecond for thirty."""
 
@@ -110,6 +109,9 @@ _ALONE = 0.3
 
 _OF_ITS_TIME = 0.3
 """Relevance at least of what was said when a question names nothing else: "What did I say yesterday?"."""
+
+_BESIDE_ITS_TIME = 0.21
+"""What others have at most, where something was said then: the day after, one tells what was done the day before."""
 
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
@@ -127,7 +129,11 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(named_alone(found), score, _OF_A_NUMBER if _is_short(found.codes) else math.inf)
+    _lift(
+        named_alone(found),
+        score,
+        _OF_A_NUMBER if found.codes and all(one.is_short for one in found.codes) else math.inf,
+    )
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
@@ -140,9 +146,19 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     best = _likely(signs[:, tell].max(axis=1).sum() + level + _OF_TOLD * told.any())
     alone = _likely(signs.sum(axis=0) + level + _OF_TOLD * told) * tell
     relevance = np.maximum(best * fallen, _ALONE * _fewness(found) * alone)
-    if found.now and times_asked_for(found.question, found.now):
-        relevance = np.maximum(relevance, _OF_ITS_TIME * tell * (features["sprox"] >= 1))
+    if found.now and (spans := times_asked_for(found.question, found.now)):
+        relevance = _then_first(relevance, tell * np.array([_is_of(one, spans) for one in found.entries]))
     return list(map(float, relevance))
+
+
+def _then_first(relevance: Floats, of_then: Floats) -> Floats:
+    """The relevance where a question names nothing but a time: what was said then is relevant, and goes first."""
+    relevance = np.maximum(relevance, _OF_ITS_TIME * of_then)
+    return np.where(of_then > 0, relevance, np.minimum(relevance, _BESIDE_ITS_TIME)) if of_then.any() else relevance
+
+
+def _is_of(entry: Entry, spans: Sequence[Span]) -> bool:
+    return any(is_said_within(entry, span.since, span.until) for span in spans)
 
 
 def _score(found: Found, features: Mapping[str, Floats], weights: Mapping[str, tuple[float, float]]) -> Floats:
@@ -204,10 +220,6 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
 def _put_first(told: Flags, score: Floats) -> None:
     """Weigh these candidates so much more that the best of them is the best of all."""
     score[told] += max(0.0, score.max() - score[told].max())
-
-
-def _is_short(codes: Collection[str]) -> bool:
-    return bool(codes) and max(map(len, codes)) <= _SHORT
 
 
 def _lift(shares: Floats, score: Floats, most: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
 from services.shared.core.lineage import IN_USE, changed_in_part_by, superseded_after
@@ -31,7 +31,7 @@ def renewed(entry: Entry, repeat: Entry) -> Entry:
     )
 
 
-_FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at")
+_FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at", "utc_offset")
 """What an entry has of the turn that said it first."""
 
 
@@ -77,9 +77,34 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
         update={
             "repeated_in": before,
             "repeat_count": max(0, entry.repeat_count - later) if before else 0,
-            "last_said_at": _last_said(entry.created_at, before),
+            "last_said_at": _last_said(entry, before, moment),
         }
     )
+
+
+def is_said_within(entry: Entry, since: datetime | None, until: datetime | None) -> bool:
+    """Whether an entry was said between two moments, for the first time, last, or by a turn that it names.
+
+    Where it is not known in which zone the two are, they are taken to be in that of who said it.
+    """
+    known = (entry.created_at, entry.last_said_at, *(saying.at for saying in entry.repeated_in))
+    moments = [as_there(at, entry, (since or until or at).tzinfo) for at in known]
+    return any((since is None or at >= since) and (until is None or at < until) for at in moments)
+
+
+def zone_there(entry: Entry, zone: tzinfo | None) -> tzinfo:
+    """This time zone; where none is asked for, that in which the entry was said."""
+    if zone not in (None, UTC) or entry.utc_offset is None:
+        return zone or UTC
+    return timezone(timedelta(minutes=entry.utc_offset))
+
+
+def as_there(moment: datetime, entry: Entry, zone: tzinfo | None) -> datetime:
+    """A moment with what clocks show where an entry was said, as if that were in the zone."""
+    try:
+        return moment.astimezone(zone_there(entry, zone)).replace(tzinfo=zone or UTC)
+    except OverflowError:
+        return moment
 
 
 def told_in(entry: Entry, conversation_id: str | None) -> Entry:
@@ -112,8 +137,9 @@ def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | No
         place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
         first = {**place, "session_id": None, "ordinal": 0}
     changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
-    return changed.model_copy(update={"last_said_at": _last_said(changed.created_at, rest)})
+    return changed.model_copy(update={"last_said_at": _last_said(changed, rest, now)})
 
 
-def _last_said(first: datetime, again: Sequence[Saying]) -> datetime:
-    return max([first, *(saying.at for saying in again)])
+def _last_said(entry: Entry, again: Sequence[Saying], until: datetime) -> datetime:
+    corrected = [entry.edited_at] if entry.edited_at and entry.edited_at <= until else []
+    return max([entry.created_at, *corrected, *(saying.at for saying in again)])

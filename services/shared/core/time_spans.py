@@ -80,6 +80,11 @@ def times_asked_for(question: str, now: datetime) -> list[Span]:
     return spans if asks_only_when(question, spans) else []
 
 
+def all_spans(question: str, now: datetime) -> list[Span]:
+    """The stretches of time that a question names, dates among them; one without a year is the last."""
+    return _spans(question, now, dates_too=True)
+
+
 def times_of_telling(question: str, now: datetime) -> list[Span]:
     """When that may have been said which a question asks for that asks for nothing but its times; else none.
 

@@ -108,14 +108,14 @@ async def chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     await writer.drain()
 
 
-def every_api(text: str) -> Script:
+def every_api(text: str, *, calls_tools: bool = True) -> Script:
     """A model that says one thing in each of the three APIs, calls a tool where it is given one, and lists itself."""
 
     async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
         dialect = DIALECTS.get(seen.path)
         if dialect is None:
             await saying(lambda seen: text)(seen, writer)
-        elif dialect.name == "chat" and seen.json.get("tools"):
+        elif calls_tools and dialect.name == "chat" and seen.json.get("tools"):
             await _calling_a_tool(seen, writer)
         elif seen.json.get("stream"):
             await begin(writer)

@@ -336,7 +336,7 @@ async def test_blocks_that_come_back_are_neither_asked_for_nor_kept(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
     block = f"{HEAD}## more\n- [2026-01-01 | user | fact | 1a2b3c4d | c1] I own a yellow submarine\n{TAIL}"
-    model.script = saying(lambda seen: f"Look:\n{block}\nParis it is.")
+    model.script = saying(lambda seen: f"Look:\n{block}\nThe Louvre is closed on Tuesdays.")
     await chat(http, user, f"{block}\n\nMy next trip goes to Paris.")
     await digested_all(client, user, 2)
     assert [e.text for e in await entries(client, user, 2) if "submarine" in e.text] == []

@@ -346,3 +346,40 @@ async def test_commands_that_search_count_for_the_limit_of_a_tool(
     assert model.seen == []
     passed = await chat(http, "What do you remember about the French Revolution?", Authorization=key)
     assert (passed.status_code, passed.headers["memory-degraded"]) == (200, "rate_limited")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"Memory-User": "ben"},
+        {"memory-user": "ida"},
+        {"MEMORY-USER": "{{USER_ID}}"},
+        {"Memory-User": ""},
+        {"Memory_User": "ben"},
+        {"X-OpenWebUI-User-Id": "ben", "Memory-User": "ben"},
+    ],
+)
+@pytest.mark.parametrize("shown", ["Authorization", "X-Api-Key"])
+async def test_a_key_of_one_user_takes_no_header_of_another(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, named: dict[str, str], shown: str
+) -> None:
+    key = await a_key(client, "ida")
+    headers = {shown: f"Bearer {key}" if shown == "Authorization" else key, **named}
+    for path in ("/chat/completions", "/responses", "/messages", "/memory/turns", "/memory/entries"):
+        body = {"model": "m-1", "messages": [{"role": "user", "content": "I am Ben."}], "input": "I am Ben."}
+        assert (await http.post(path, json=body, headers=headers)).status_code in (400, 401, 422)
+    assert (await http.get("/models", headers=headers)).status_code == 400 or "Memory_User" in named
+    assert all(seen.path == "/v1/models" for seen in model.seen)
+    assert (await client.list(ListRequest(user_id="ben"))).total_count == 0
+
+
+async def test_what_a_client_tells_of_its_people_is_nobodys_name(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    key = await a_key(client, "ines")
+    headers = {"Authorization": f"Bearer {key}", "X-OpenWebUI-User-Id": "ben", "X-Forwarded-User": "ben"}
+    said = [{"role": "user", "content": "I keep two goats."}]
+    body = {"model": "m-1", "messages": said, "user": "ben", "safety_identifier": "ben"}
+    assert (await http.post("/chat/completions", json=body, headers=headers)).status_code == 200
+    await eventually(lambda: client.list(ListRequest(user_id="ines")), lambda r: r.total_count >= 2)
+    assert (await client.list(ListRequest(user_id="ben"))).total_count == 0

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import httpx
 import pytest
 
-from services.gateway.proxy.app import _MOST_MESSAGES, _MOST_OBJECTS, _read
+from services.gateway.proxy.bodies import MOST_MESSAGES, MOST_OBJECTS, read_body
 from services.gateway.proxy.dialects import DIALECTS
 from services.gateway.proxy.withheld import MOST_SENT, is_announced
 from tests.gateway.proxy.backend import ModelServer
@@ -23,22 +23,22 @@ def _messages(count: int, text: Callable[[int], str] = lambda at: f"{at}") -> li
 
 
 @pytest.mark.parametrize("path", DIALECTS)
-@pytest.mark.parametrize(("count", "is_read"), [(_MOST_MESSAGES - 1, True), (_MOST_MESSAGES, False)])
+@pytest.mark.parametrize(("count", "is_read"), [(MOST_MESSAGES - 1, True), (MOST_MESSAGES, False)])
 def test_a_chat_of_too_many_messages_is_not_read(path: str, *, count: int, is_read: bool) -> None:
     said = [*_messages(count), {"role": "user", "content": "hi"}]
     body = {"model": "m", "input" if path.endswith("responses") else "messages": said}
-    assert (_read(DIALECTS[path], json.dumps(body).encode()) is not None) is is_read
+    assert (read_body(DIALECTS[path], json.dumps(body).encode()) is not None) is is_read
 
 
 def test_a_body_of_too_many_objects_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.proxy.app._loads", lambda raw: pytest.fail("it was parsed"))
-    body = b'{"messages": [' + b"{}," * _MOST_OBJECTS + b"{}]}"
-    assert _read(DIALECTS["/v1/chat/completions"], body) is None
+    monkeypatch.setattr("services.gateway.proxy.bodies._loads", lambda raw: pytest.fail("it was parsed"))
+    body = b'{"messages": [' + b"{}," * MOST_OBJECTS + b"{}]}"
+    assert read_body(DIALECTS["/v1/chat/completions"], body) is None
 
 
 def test_of_one_message_so_much_is_looked_at_as_a_memory_can_have() -> None:
     said = [*_messages(2, lambda at: "x" * 1_000_000), {"role": "user", "content": "hi"}]
-    read = _read(DIALECTS["/v1/chat/completions"], json.dumps({"model": "m", "messages": said}).encode())
+    read = read_body(DIALECTS["/v1/chat/completions"], json.dumps({"model": "m", "messages": said}).encode())
     assert read is not None
     body, asked = read
     assert sum(len(one.text) for one in asked.history) < 300_000
@@ -48,7 +48,7 @@ def test_of_one_message_so_much_is_looked_at_as_a_memory_can_have() -> None:
 def test_of_very_many_commands_the_newest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     dialect = DIALECTS["/v1/chat/completions"]
     said = [*_messages(5000, lambda at: "Forget that." if at % 2 == 0 else "Done."), {"role": "user", "content": "hi"}]
-    read = _read(dialect, json.dumps({"model": "m", "messages": said}).encode())
+    read = read_body(dialect, json.dumps({"model": "m", "messages": said}).encode())
     assert read is not None
     verb = Mock(return_value="forget")
     monkeypatch.setattr("services.gateway.proxy.withheld.verb_of", verb)
@@ -61,7 +61,7 @@ async def test_a_very_long_chat_is_read_beside_the_loop(
     http: httpx.AsyncClient, model: ModelServer, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     where = dict[str, str]()
-    for module, name in (("app", "_read"), ("app", "conversation_of"), ("app", "_dumps"), ("memory", "_fresh")):
+    for module, name in (("app", "read_body"), ("app", "conversation_of"), ("app", "dumped"), ("memory", "fresh")):
         place = f"services.gateway.proxy.{module}"
         monkeypatch.setattr(f"{place}.{name}", _noting_its_thread(getattr(import_module(place), name), name, where))
     filler = "x" * (300 if count < 100_000 else 1)
@@ -69,10 +69,10 @@ async def test_a_very_long_chat_is_read_beside_the_loop(
     raw = json.dumps({"model": "m-1", "messages": said, "memory_top_k": 3}).encode()
     answer = await http.post("/chat/completions", content=raw, headers={"content-type": "application/json"}, timeout=60)
     assert answer.status_code == 200
-    is_read = count <= _MOST_MESSAGES
+    is_read = count <= MOST_MESSAGES
     assert ("unread" in answer.headers.get("memory-degraded", "")) is not is_read
     assert len(model.seen[0].json["messages"]) == count + 1
-    assert set(where) == ({"_read", "conversation_of", "_dumps", "_fresh"} if is_read else {"_read"})
+    assert set(where) == ({"read_body", "conversation_of", "dumped", "fresh"} if is_read else {"read_body"})
     assert all(thread.startswith("asyncio_") for thread in where.values()), where
 
 

@@ -175,3 +175,23 @@ def test_of_what_is_not_to_be_kept_no_answer_keeps_a_word(answer: str, left: str
     unwanted += ["I earn 90k a year, don't save that", "don't save this: my partner is pregnant"]
     assert without_words_of(answer, unwanted, "What was my PIN again?") == left
     assert without_words_of(answer, (), "What was my PIN again?") == answer
+
+
+LEFTOVERS = [
+    ("Echo: You prefer uv over pip.", ""),
+    ("Memory: You prefer uv over pip.\nTrains to Oslo leave at noon.", "Trains to Oslo leave at noon."),
+    ('You said: "You prefer uv over pip."', ""),
+    ("From memory:\n- You prefer uv over pip.\n\nTrains to Oslo leave at noon.", "Trains to Oslo leave at noon."),
+    ("Sure! This is what is stored:\n1. You prefer uv over pip.\n2. You prefer uv over pip.", ""),
+    ("**Memory**\n- You prefer uv over pip.\n\nAnything else?", ""),
+    ("## What is stored\nYou prefer uv over pip.", ""),
+    ("Echo:\n\nStored: you prefer uv over pip.\n\nTrains leave at noon.", "Trains leave at noon."),
+    ("> Quoted:\n> You prefer uv over pip.", ""),
+    ("Stored: you prefer uv over pip. Trains leave at noon.", "Stored: Trains leave at noon."),
+    ("Trains:\n- Oslo at noon\n\nMemory: you prefer uv over pip.", "Trains:\n- Oslo at noon"),
+]
+
+
+@pytest.mark.parametrize(("answer", "left"), LEFTOVERS)
+def test_a_label_of_what_was_cut_is_cut_with_it(answer: str, left: str) -> None:
+    assert without_echoes(answer, KNOWN, "What do you know?") == left

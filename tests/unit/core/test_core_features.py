@@ -15,7 +15,7 @@ from contracts.ports import EmbeddingIdentity
 from contracts.v1.entries import Entity
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, codes_in, features_of, in_first_person, named_alone, names_strangers
+from services.shared.core.features import Found, features_of, in_first_person, named_alone, names_strangers
 from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -369,23 +369,6 @@ def test_what_both_searches_find_near_is_shortlisted_before_what_one_finds_far_a
     far = Candidate("far", bm25=0.2, bm25_turn=0.2, coverage=0.1, cosine=0.1, cosine_context=0.1)
     assert shortlist([far, by_meaning, near, by_words], 1) == [near]
     assert far not in shortlist([far, by_meaning, near, by_words], 3)
-
-
-@pytest.mark.parametrize(
-    ("question", "codes"),
-    [
-        ("What is the code of locker AB-18?", {"ab18"}),
-        ("What did PR #482 change in v2.3?", {"482", "v23"}),
-        ("What's in locker 12?", {"12"}),
-        ("Is it gate 22 or gate 7", {"22", "7"}),
-        ("Which of the 3 dishes did I cook in 2023?", set()),
-        ("Where was I on 7 March 2024, or on 2026-03-04?", set()),
-        ("Who came on the 18th, when I was 12?", set()),
-        ("Where do I live?", set()),
-    ],
-)
-def test_codes_are_words_with_digits_but_no_dates_years_and_amounts(question: str, codes: set[str]) -> None:
-    assert codes_in(question) == codes
 
 
 def test_a_code_is_looked_for_in_the_text_itself_however_it_is_joined() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+
+from services.shared.core.front_ends import ends_examples, is_handed
+from services.shared.core.wrappers import spoken_by, without_rules
 
 Json = Any
 """A value of JSON: no shape of it can be relied on."""
@@ -33,6 +37,9 @@ NOWHERE = -1
 _LONGEST_SAID = 128 * 1024
 """Characters of one message of a history that are looked at: no memory is as long."""
 
+_MOST_BEGUN = 32
+"""Messages at the beginning of a chat among which is what a person said first."""
+
 _MOST_UNANSWERED = 16
 """Messages of the user before the newest that nobody answered, as far as they count."""
 
@@ -41,6 +48,11 @@ _OF_A_MESSAGE = 256
 
 _ENDS_SEEN = 4096
 """Characters at either end of a picture or sound by which it is told from others."""
+
+TEXT_KINDS = ("text", "input_text", "output_text")
+"""The types of parts of text in all three APIs."""
+
+_QUOTED = re.compile(r'"((?=[^"]*\s)(?:[^"\\]|\\.)*+)"', re.DOTALL)
 
 CACHE_MARK = "cache_control"
 """Field with which a client ends a part of the prompt that the provider keeps."""
@@ -62,15 +74,15 @@ class Said:
 class Asked:
     """What a request says.
 
-    `question` is the newest text of the user, None where there is none, as with a picture alone; `position` the index
-    of its message, `NOWHERE` without one; `history` what has a text before it, instructions of the system included.
-    `unanswered` is what the user said just before, with positions, that no answer stands behind; `opening` the first
-    message of the user, its text or a digest of what else it is. `behind` is the id of the answer that the request goes
-    on from, `talk` the name of the conversation, where the provider keeps what was said; with `has_id` a later request
-    may go on from the answer.
+    `question` is what the user said newest, None where that is nothing, as with a picture alone; `position` the index
+    of its message, `NOWHERE` without one; `history` what was said before it, instructions of the system included.
+    `unanswered` is what the user said just before, with positions, that no answer stands behind; `opening` what they
+    said first, or a digest of what else that was. None of it has what a program wrapped around the words of a person.
+    `behind` is the id of the answer that the request goes on from, `talk` the name of the conversation, where the
+    provider keeps what was said; with `has_id` a later request may go on from the answer.
     `answering_tools`: the request goes on with results of tools, the question is the same as before. `wants_form`: the
-    answer has to be JSON or the call of a tool, not prose. `stripped` is the body without the fields of memory, the
-    very same object if there were none.
+    answer has to be JSON or the call of a tool, not prose. `memory_task` is what the client says of the task that it
+    sets by itself. `stripped` is the body without the fields of memory, the very same object if there were none.
     """
 
     question: str | None
@@ -84,6 +96,7 @@ class Asked:
     memory_top_k: int | None
     memory_incognito: bool
     stripped: Json
+    memory_task: str | None = None
     unanswered: tuple[tuple[int, str], ...] = ()
     opening: str = ""
     behind: str = ""
@@ -182,13 +195,17 @@ class MemoryFields(BaseModel):
     memory_id: str | None = Field(default=None, min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")
     memory_top_k: StrictInt | None = Field(default=None, ge=1, le=200)
     memory_incognito: StrictBool | None = None
+    memory_task: StrictBool | Annotated[str, Field(max_length=256)] | None = None
 
 
 _MUST_BE = {
     "memory_id": "the name of a conversation: text of 1 to 256 characters on one line",
     "memory_top_k": "a whole number from 1 to 200",
     "memory_incognito": "true or false",
+    "memory_task": "the name of a task, true or false",
 }
+_IN_METADATA = "memory_task"
+"""The field that may stand in `metadata` as well, which some clients alone can set."""
 
 
 def memory_fields(body: Json) -> MemoryFields:
@@ -200,6 +217,8 @@ def memory_fields(body: Json) -> MemoryFields:
     fields = body if isinstance(body, dict) else {}
     if unknown := next((name for name in fields if name.startswith("memory_") and name not in _MUST_BE), None):
         raise BadField(f"{unknown[:64]!r} is no field of memory: there are {', '.join(_MUST_BE)}")
+    if (told := member(member(body, "metadata"), _IN_METADATA)) is not None:
+        fields = {_IN_METADATA: told, **fields}
     try:
         return MemoryFields.model_validate(fields)
     except ValidationError as error:
@@ -209,7 +228,15 @@ def memory_fields(body: Json) -> MemoryFields:
 
 def without_memory_fields(body: Json) -> Json:
     """The body that a backend understands; the same object if it has no field of memory."""
-    if not isinstance(body, dict) or body.keys().isdisjoint(_MUST_BE):
+    if not isinstance(body, dict):
+        return body
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and _IN_METADATA in metadata:
+        rest = {name: value for name, value in metadata.items() if name != _IN_METADATA}
+        body = {name: value for name, value in body.items() if name != "metadata"} | (
+            {"metadata": rest} if rest else {}
+        )
+    if body.keys().isdisjoint(_MUST_BE):
         return body
     return {name: value for name, value in body.items() if name not in _MUST_BE}
 
@@ -234,13 +261,13 @@ def asked(
     before the newest of the user, and whether one `answers_tools`.
     """
     fields = memory_fields(body)
-    position = next((at for at in reversed(range(len(messages))) if is_users(messages[at])), NOWHERE)
+    position = _position(messages, is_users, text)
+    before = tuple(said for said in history(messages[: max(0, position)]) if said.text)
+    messages = _without_rules(messages, position, [said.text for said in before if said.role == "system"])
     return Asked(
         question=text(messages[position]) or None if position != NOWHERE else None,
         position=position,
-        history=tuple(
-            Said(said.role, said.text[:_LONGEST_SAID]) for said in history(messages[: max(0, position)]) if said.text
-        ),
+        history=tuple(Said(said.role, said.text[:_LONGEST_SAID]) for said in before),
         answering_tools=any(answers_tools(message) for message in messages[position + 1 :]),
         wants_form=kind_of(form) not in ("", "text") or _has_to_call(member(stripped, "tool_choice")),
         stream=member(stripped, "stream") is True,
@@ -249,12 +276,44 @@ def asked(
         memory_top_k=fields.memory_top_k,
         memory_incognito=bool(fields.memory_incognito),
         stripped=stripped,
+        memory_task=None if fields.memory_task is None else str(fields.memory_task),
         unanswered=_unanswered(messages[: max(0, position)], is_users, text),
         opening=_opening(messages, is_users, text),
         behind=behind,
         talk=talk,
         has_id=has_id,
     )
+
+
+def _position(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> int:
+    """The newest message of the user; one that a program made only where an answer stands before it."""
+    found = NOWHERE
+    for at in reversed(range(len(messages))):
+        if not is_users(messages[at]):
+            continue
+        found = at if found == NOWHERE or text(messages[at]) else found
+        if text(messages[at]) or not _is_programs(messages[at]) or (at and role_of(messages[at - 1]) == "assistant"):
+            break
+    return found
+
+
+def _without_rules(messages: Sequence[Json], position: int, systems: Sequence[str]) -> Sequence[Json]:
+    """The messages, the newest of the user without rules behind what was typed that the system prompt ends with."""
+    if position == NOWHERE or not systems:
+        return messages
+    newest = messages[position]
+    match member(newest, "content"):
+        case str() as content:
+            newest = {**newest, "content": without_rules(string(content), systems)}
+        case [*parts, dict() as last] if isinstance(last.get("text"), str):
+            newest = {**newest, "content": [*parts, {**last, "text": without_rules(string(last["text"]), systems)}]}
+    return [*messages[:position], newest, *messages[position + 1 :]]
+
+
+def _is_programs(message: Json) -> bool:
+    """Whether a message in which nothing was said has texts alone, so that a program made it."""
+    content = member(message, "content")
+    return bool(text_of(content, TEXT_KINDS)) and all(kind_of(part) in TEXT_KINDS for part in items(content))
 
 
 def _unanswered(
@@ -270,9 +329,19 @@ def _unanswered(
 
 
 def _opening(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> str:
-    """The text of the first message of the user, or of any; where it has none, a digest of what else it has."""
-    first = next((message for message in messages if is_users(message)), messages[0] if messages else None)
+    """The text of the first message that a person wrote, or a digest of what it shows; else what there is of any."""
+    head = [(message, _answer(messages, at)) for at, message in enumerate(messages[:_MOST_BEGUN]) if is_users(message)]
+    invented = max((at for at, (one, answer) in enumerate(head) if ends_examples(text(one), answer)), default=-1)
+    begun = (one for one, answer in head[invented + 1 :] if not is_handed(text(one), answer))
+    own = (message for message in messages if is_users(message))
+    first = next((one for one in begun if text(one) or not _is_programs(one)), next(own, next(iter(messages), None)))
     return text(first) or (_digest(first) if first is not None else "")
+
+
+def _answer(messages: Sequence[Json], at: int) -> str:
+    """The text of the answer that stands behind a message."""
+    after = messages[at + 1] if at + 1 < len(messages) else None
+    return text_of(member(after, "content"), TEXT_KINDS) if role_of(after) == "assistant" else ""
 
 
 def _digest(message: Json) -> str:
@@ -331,10 +400,32 @@ def role_of(message: Json) -> Role | None:
 
 def text_of(content: Json, kinds: Container[str]) -> str:
     """The text of a message's content: it is one, or a list with parts of these kinds."""
+    return "\n".join(_texts(content, kinds)).strip()
+
+
+def said_in(role: Role | None, content: Json, kinds: Container[str]) -> str:
+    """What was said in a message's content; see `spoken_by`.
+
+    Of a user all of it may be in quotation marks: so programs pass on what was typed to them on a command line.
+    """
+    said = spoken_by(role, *_texts(content, kinds))
+    quoted = _QUOTED.fullmatch(said) if role == "user" else None
+    return quoted[1].replace('\\"', '"') if quoted else said
+
+
+def _texts(content: Json, kinds: Container[str]) -> list[str]:
     if not isinstance(content, list):
-        return string(content).strip()
-    texts = (string(member(part, "text")) for part in content if kind_of(part) in kinds)
-    return "\n".join(text for text in texts if text).strip()
+        return [string(content)]
+    return [text for part in content if kind_of(part) in kinds and (text := string(member(part, "text")))]
+
+
+def as_sent(asked: Asked, at: int | None = None) -> str:
+    """The newest message of the user, or the one at a place, with all that a program put there."""
+    given = member(asked.stripped, "messages") or member(asked.stripped, "input")
+    at = asked.position if at is None else at
+    if at == NOWHERE or not isinstance(given, list):
+        return string(given)
+    return text_of(member(given[at], "content"), TEXT_KINDS)
 
 
 def kind_of(part: Json) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from services.gateway.proxy.dialects.base import (
     MOST_TEXT,
     NOWHERE,
+    TEXT_KINDS,
     Asked,
     Json,
     Said,
@@ -18,14 +18,13 @@ from services.gateway.proxy.dialects.base import (
     member,
     put_in,
     role_of,
+    said_in,
     string,
     text_of,
     without_memory_fields,
 )
 from services.gateway.proxy.dialects.events import DONE, EventReader, event
-
-TEXT_KINDS = ("text", "input_text", "output_text")
-_THOUGHT = re.compile(r"\s*<think>.*?(</think>|\Z)", flags=re.DOTALL)
+from services.shared.core.thoughts import without_thoughts
 
 
 class ChatDialect:
@@ -61,7 +60,7 @@ class ChatDialect:
         spoken = text_of(member(message, "content"), TEXT_KINDS) or string(
             member(member(message, "audio"), "transcript")
         )
-        return _said_aloud(spoken[:MOST_TEXT])
+        return without_thoughts(spoken[:MOST_TEXT])
 
     def answer_id(self, body: Json) -> str:
         """None: every request has all that was said."""
@@ -108,7 +107,7 @@ def _head(asked: Asked, id: str, created: int, kind: str) -> dict[str, Json]:
 
 
 def _text(message: Json) -> str:
-    return text_of(member(message, "content"), TEXT_KINDS)
+    return said_in(role_of(message), member(message, "content"), TEXT_KINDS)
 
 
 def _said(message: Json) -> Iterator[Said]:
@@ -122,16 +121,7 @@ def _first_choice(body: Json) -> Json:
     return next((choice for choice in items(member(body, "choices")) if member(choice, "index") in (0, None)), None)
 
 
-def _said_aloud(text: str) -> str:
-    """The answer without the thoughts that some backends leave at its beginning."""
-    return _THOUGHT.sub("", text, count=1).strip() if text.lstrip().startswith("<think>") else text.strip()
-
-
 class _ChunkReader(EventReader):
-    @property
-    def text(self) -> str:
-        return _said_aloud(super().text)
-
     def take(self, name: str, data: Json) -> None:
         choice = _first_choice(data)
         delta = member(choice, "delta")

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from services.gateway.proxy.dialects.base import MOST_TEXT, Json, string
+from services.shared.core.thoughts import without_thoughts
 
 MOST_EVENT = 1024 * 1024
 """Bytes of one event that are read; of a longer one only its name counts."""
@@ -43,7 +44,7 @@ class EventReader(ABC):
     @property
     def text(self) -> str:
         """What the assistant has said so far."""
-        return string("".join(self._said)).strip()
+        return without_thoughts(string("".join(self._said)))
 
     @abstractmethod
     def take(self, name: str, data: Json) -> None:

@@ -18,14 +18,17 @@ from services.gateway.proxy.dialects.base import (
     member,
     put_in,
     role_of,
+    said_in,
     string,
     text_of,
     without_memory_fields,
 )
 from services.gateway.proxy.dialects.events import EventReader, event
+from services.shared.core.thoughts import without_thoughts
 
 _TEXT = ("text",)
 _RESULT = "tool_result"
+_OF_TOOLS = (*_TEXT, _RESULT)
 _BETWEEN = "\n\n"
 _ERRORS = {
     400: "invalid_request_error",
@@ -78,7 +81,7 @@ class MessagesDialect:
             text = string(member(block, "text")) if kind_of(block) == "text" else ""
             said += f"{_BETWEEN}{text}" if text and is_cut and said else text
             is_cut = kind_of(block) != "text" or (is_cut and not text)
-        return said[:MOST_TEXT].strip()
+        return without_thoughts(said[:MOST_TEXT])
 
     def answer_id(self, body: Json) -> str:
         """None: every request has all that was said."""
@@ -126,7 +129,7 @@ def _begun(asked: Asked, id: str) -> dict[str, Json]:
 
 
 def _text(message: Json) -> str:
-    return text_of(member(message, "content"), _TEXT)
+    return said_in(role_of(message), member(message, "content"), _TEXT)
 
 
 def _results(message: Json) -> list[Json]:
@@ -134,9 +137,10 @@ def _results(message: Json) -> list[Json]:
 
 
 def _is_users_own(message: Json) -> bool:
-    """Whether the user says or shows something in it."""
-    content = items(member(message, "content"))
-    return role_of(message) == "user" and (not content or len(_results(message)) < len(content))
+    """Whether the user says or shows something in it; beside results a program may have texts of its own."""
+    if role_of(message) != "user" or not _results(message):
+        return role_of(message) == "user"
+    return bool(_text(message)) or any(kind_of(part) not in _OF_TOOLS for part in items(member(message, "content")))
 
 
 def _said(message: Json) -> Iterator[Said]:

@@ -9,6 +9,7 @@ from itertools import chain
 from services.gateway.proxy.dialects.base import (
     MOST_TEXT,
     NOWHERE,
+    TEXT_KINDS,
     Asked,
     Json,
     Said,
@@ -19,12 +20,14 @@ from services.gateway.proxy.dialects.base import (
     member,
     put_in,
     role_of,
+    said_in,
     string,
     text_of,
     without_memory_fields,
 )
-from services.gateway.proxy.dialects.chat import TEXT_KINDS, openai_error
+from services.gateway.proxy.dialects.chat import openai_error
 from services.gateway.proxy.dialects.events import EventReader, event
+from services.shared.core.thoughts import without_thoughts
 
 _OURS = "resp_memorybus_"  # ids of our own answers, which the provider does not know
 _NAME = re.compile(rf"{_OURS}(chat-[0-9a-f]{{16}})_")
@@ -71,7 +74,7 @@ class ResponsesDialect:
     def answer_text(self, body: Json) -> str:
         """What the assistant said: no refusal, no call of a tool, no reasoning."""
         messages = (item for item in items(member(body, "output")) if kind_of(item) == "message")
-        return _BETWEEN.join(filter(None, map(_output_text, messages)))[:MOST_TEXT].strip()
+        return without_thoughts(_BETWEEN.join(filter(None, map(_output_text, messages)))[:MOST_TEXT])
 
     def answer_id(self, body: Json) -> str:
         """The id of the response."""
@@ -168,7 +171,7 @@ def named_in(answer_id: str) -> str:
 
 
 def _text(item: Json) -> str:
-    return text_of(member(item, "content"), TEXT_KINDS)
+    return said_in(role_of(item), member(item, "content"), TEXT_KINDS)
 
 
 def _said(item: Json) -> Iterator[Said]:

@@ -1,0 +1,165 @@
+"""Statements that somebody makes again and again, and which of them a question wants.
+
+"I weighed in at 81.2 kg" is said every morning. Likeness cannot tell such statements apart; time can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from contracts.v1.entries import Entry
+from services.shared.core.analysis import analyze, is_english, words_asked
+from services.shared.core.identifiers import identifiers_in, named_in
+from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest
+from services.shared.core.sayings import is_said_within
+from services.shared.core.time_spans import Span, all_spans, without
+from services.shared.core.traits import TOKEN, ByText
+
+_ALIKE = 0.6
+"""Least share of the words of two statements that both have; what has a digit is none of them."""
+
+_FEWEST = 4
+_SEEDS = 3
+"""Memories from the best on that may be one of those alike."""
+
+_MOST_WORDS = 12
+_BEGINNING = 2000
+"""Characters of a text that are looked at."""
+
+_TOLD = 2
+"""The place at which the newest is told where nothing in the question asks for it, and how many go behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of several statements alike a question asks for: those of some times, the first of them or the newest."""
+
+    spans: Sequence[Span]
+    first: bool
+    newest: bool
+
+    @classmethod
+    def by(cls, question: str, now: datetime) -> Wanted:
+        """What a question asks for; one in the present tense is for the newest."""
+        spans, latest = all_spans(question, now), asks_for_latest(question)
+        first = asks_for_former(question) and not latest
+        is_of_past = OF_PAST.search(question) is not None and is_english(question)
+        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past))
+
+    def ordered(self, members: Iterable[Entry]) -> list[Entry]:
+        """Those that are asked for, best first: all of the times, and else one."""
+        within = [
+            one
+            for one in members
+            if not self.spans or any(is_said_within(one, span.since, span.until) for span in self.spans)
+        ]
+        within = sorted(within, key=_first_said_at) if self.first else sorted(within, key=_said_at, reverse=True)
+        return within if self.spans else within[:1]
+
+    def of(self, alike: Alike, others: Iterable[Entry]) -> list[Entry]:
+        """Those that are asked for of statements alike and of others; the newest of them always, and what goes on from
+        it."""
+        told = {one.id: one for one in (*alike.members, *others)}
+        members = [one for one in told.values() if alike.has(one)]
+        later = sorted((one for one in told.values() if alike.goes_on(one)), key=_said_at, reverse=True)[:_TOLD]
+        first = self.ordered(members) if self.first or self.newest else []
+        return list({one.id: one for one in (max(members, key=_said_at), *later, *first)}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Statements alike among those that were found, as far as the question does not tell them apart.
+
+    `words` are those that all of them have, `asked` those of them that the question has, too.
+    """
+
+    members: Sequence[Entry]
+    words: Sequence[str]
+    asked: Sequence[str]
+
+    @property
+    def newest(self) -> Entry:
+        return max(self.members, key=_said_at)
+
+    def has(self, entry: Entry) -> bool:
+        """Whether an entry is one of them, be it found or not."""
+        one = self.members[0]
+        return _are_alike(entry, one) and set(map(hash, self.words)) <= _words_in(entry.text)
+
+    def goes_on(self, entry: Entry) -> bool:
+        """Whether an entry tells later, in other words, of what they are about."""
+        one = self.newest
+        is_later = entry.last_said_at > one.last_said_at and (entry.role, entry.speaker) == (one.role, one.speaker)
+        return is_later and not self.has(entry) and not set(map(hash, self.asked)).isdisjoint(_words_in(entry.text))
+
+
+def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike | None:
+    """The statements alike that the best of these entries, given best first, are of; None where they are few."""
+    for seed in entries[:_SEEDS]:
+        members = [one for one in entries if _are_alike(one, seed)]
+        if len(members) >= _FEWEST:
+            return _told_apart(members, without(question, all_spans(question, now)))
+    return None
+
+
+def arranged(entries: Sequence[Entry], question: str, now: datetime, limit: int) -> list[int]:
+    """The places of entries, given best first, with those of statements alike before the others of them that the
+    question asks for, and what goes on from them behind the first. The newest is one of the first `limit` always."""
+    order = list(range(len(entries)))
+    if (alike := alike_among(entries, question, now)) is None:
+        return order
+    wanted, place = Wanted.by(question, now), {entry.id: i for i, entry in enumerate(entries)}
+    first = [place[one.id] for one in wanted.ordered(alike.members)] if wanted.newest or wanted.first else []
+    told = [place[alike.newest.id], *[i for i, one in enumerate(entries) if alike.goes_on(one)][:_TOLD]]
+    top = min(place[one.id] for one in alike.members)
+    if not first:
+        first = order[top : max(top + 1, min(top + _TOLD, limit - len(told)))]
+    elif wanted.spans:
+        told = []
+    return list(dict.fromkeys((*order[:top], *first, *told, *order)))
+
+
+def _told_apart(members: Sequence[Entry], question: str) -> Alike | None:
+    """Those that have most of what the question names; None where that is one alone."""
+    asked = words_asked(question)
+    named = named_in(identifiers_in(question), [one.text for one in members])
+    terms = [frozenset(analyze(one.text[:_BEGINNING])) for one in members]
+    has = [
+        len(its) + sum(not of.isdisjoint(chain.from_iterable(word)) for word in asked.values())
+        for its, of in zip(named, terms, strict=True)
+    ]
+    best = [one for one, count in zip(members, has, strict=True) if count == max(has)]
+    if len(best) < 2:
+        return None
+    shared = frozenset.intersection(*(_words_in(one.text) for one in best))
+    words = [word for word in dict.fromkeys(_words(best[0].text)) if hash(word) in shared][:_MOST_WORDS]
+    return Alike(best, words, [word for word in words if not _terms_of(word).isdisjoint(_terms_of(question))])
+
+
+def _terms_of(text: str) -> frozenset[str]:
+    return frozenset(chain.from_iterable(chain.from_iterable(words_asked(text).values())))
+
+
+def _are_alike(one: Entry, other: Entry) -> bool:
+    if (one.role, one.speaker) != (other.role, other.speaker):
+        return False
+    here, there = _words_in(one.text), _words_in(other.text)
+    return bool(here) and len(here & there) >= _ALIKE * len(here | there)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in TOKEN.findall(text[:_BEGINNING].lower()) if not any(map(str.isdecimal, word))]
+
+
+def _first_said_at(entry: Entry) -> tuple[datetime, str]:
+    return entry.created_at, entry.id
+
+
+def _said_at(entry: Entry) -> tuple[datetime, datetime, str]:
+    return entry.last_said_at, entry.created_at, entry.id
+
+
+_words_in = ByText(lambda text: frozenset(map(hash, _words(text))))
