@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, cycle, islice
 from pathlib import Path
+from random import Random
 from typing import Annotated
 
 import httpx
@@ -46,6 +47,12 @@ _TURN_EVERY = 1.0
 _PATIENCE = 2.0
 _READS_AT_ONCE = 12
 _READ_PATIENCE = 120.0
+_HOSTILE_CHARS = 8000
+_FRAGMENTS = (
+    ".", ",", "-", ";", "> ", "👍", "\n", "“a” ", "<a>", "(", "1. ", "- [ ] ", "user: ", "I ", "not ", "A-", "http://",
+    "\u0301", "no longer ", "I live in Turku. ",
+)  # fmt: skip
+_WORDS = "i you the my sister lives in Turku and works at Siemens is not to that if forget told Anna".split()
 
 
 @dataclass(slots=True)
@@ -65,22 +72,29 @@ def stalls(
     embedder: Annotated[str, typer.Option(help="minilm or none.")] = "minilm",
     ner: Annotated[str, typer.Option(help="spacy or none.")] = "spacy",
     reads: Annotated[int, typer.Option(help="How often the user then reads what is made of all of them.", min=4)] = 60,
+    hostile_texts: Annotated[int, typer.Option(help="Texts that are slow to read.", min=1)] = 50,
 ) -> None:
-    """Have one user publish a flood of unlike texts, then one of texts that differ in two numbers only.
+    """Have one user publish a flood of unlike texts, one of texts that differ in two numbers only, then hostile ones.
 
-    At last they read the profile, cards, open loops and sessions of the unlike ones again and again, twelve at a time.
+    After the first and the last they read the profile, cards, open loops and sessions made of them again and again,
+    twelve at a time. Hostile are texts of 8,000 characters that repeat a sign or a word.
     Meanwhile another user asks and says something now and then, and the health page is looked at.
     """
-    run(_bench(texts, words, reads, ["--embedder", embedder, "--ner", ner]))
+    run(_bench(texts, words, reads, hostile_texts, ["--embedder", embedder, "--ner", ner]))
 
 
-async def _bench(texts: int, words: int, reads: int, options: list[str]) -> None:
+async def _bench(texts: int, words: int, reads: int, hostile_texts: int, options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
         async with measured(Path(folder) / "up", options) as (up, client):
             await end_to_end(client, list(Talk(seed=41).turns(_OTHERS_ENTRIES, name="other")), 64, before=0)
-            floods = {"unlike": unlike(texts, words), "alike": alike(texts, words)}
+            floods = {
+                "unlike": unlike(texts, words),
+                "alike": alike(texts, words),
+                "hostile": islice(hostile(), hostile_texts),
+            }
             felt = {name: await _flood(client, up.http, turns_of(name, said)) for name, said in floods.items()}
             felt["reads"] = await _read(client, up.http, "flood-unlike", reads)
+            felt["reads of hostile"] = await _read(client, up.http, "flood-hostile", reads)
     _report(texts, words, felt)
 
 
@@ -101,6 +115,21 @@ def alike(texts: int, words: int) -> Iterator[str]:
     for number in range(texts):
         told[words // 3], told[2 * words // 3] = str(1000 + number), str(7 * number)
         yield " ".join(told)
+
+
+def hostile() -> Iterator[str]:
+    """Texts on which rules that go back over what they read take long: one fragment again and again, with a word after
+    each in every second round."""
+    random = Random(3)
+    for number in count():
+        fragment = _FRAGMENTS[number % len(_FRAGMENTS)]
+        is_mixed = number // len(_FRAGMENTS) % 2 == 1
+        pieces = (f"{fragment}{random.choice(_WORDS)} " if is_mixed else fragment for _ in count())
+        text, length = [f"{number} "], 0
+        while length < _HOSTILE_CHARS:
+            text.append(next(pieces))
+            length += len(text[-1])
+        yield "".join(text)[:_HOSTILE_CHARS]
 
 
 def turns_of(name: str, said: Iterable[str]) -> list[Turn]:
@@ -203,14 +232,15 @@ def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
         "a turn of the other user is found by words after": lambda one: one.found,
     }
     for what, times in figures.items():
-        table.add_row(f"{what}, p50 / p95 / most ms", *(_percentiles(times(one)) for one in felt.values()))
+        table.add_row(f"{what}, p50 / p95 / p99 / most ms", *(_percentiles(times(one)) for one in felt.values()))
     table.add_row("not answered", *(str(one.failed) for one in felt.values()))
     table.add_row("took", *(f"{one.seconds:.1f} s" for one in felt.values()))
-    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×", "")
+    ratio = felt["alike"].seconds / felt["unlike"].seconds
+    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{ratio:.2f} ×", *[""] * (len(felt) - 2))
     out.print(table)
 
 
 def _percentiles(times: list[float]) -> str:
     if not times:
         return "none within the time"
-    return " / ".join(f"{percentile(times, share):,.0f}" for share in (0.5, 0.95, 1.0))
+    return " / ".join(f"{percentile(times, share):,.0f}" for share in (0.5, 0.95, 0.99, 1.0))

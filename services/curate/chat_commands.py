@@ -6,9 +6,10 @@ token does it to exactly what was listed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal
 
 from contracts.ports import Conversation, Key, Selection, TextStore
@@ -49,6 +50,7 @@ from services.shared.core.traits import is_mere_question
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader, Preferences
+from services.shared.tasks import beside_the_loop
 
 _ABOUT_WHAT_WAS_SAID = frozenset[ChatVerb](("correct", "forget", "forget_about", "pin", "recall"))
 """Commands that may mean what was said a moment ago."""
@@ -161,14 +163,21 @@ async def _recall(chat: Chat) -> CommandReply:
     found = await chat.actions.retrieve(asked)
     alike = {item.id for item in found.items if ((item.explanation or {}).get("cosine") or 0) >= _ALIKE}
     entries = await entries_of(chat, [item.id for item in found.items])
-    entries = [entry for entry in entries if entry.id in alike or mentions(entry.text, topic)]
-    items = [entry for entry in entries if not is_mere_question(entry.text)] or entries
-    if chat.command.or_chat and asks_in_general(request.text):
-        items = [entry for entry in items if mentions(entry.text, topic)]
+    in_general = chat.command.or_chat and asks_in_general(request.text)
+    of_topic = partial(_of_topic, entries, topic, alike, in_general=in_general)
+    items = await beside_the_loop(of_topic, sum(len(entry.text) for entry in entries))
     words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
     if "disabled" in found.degraded:
         words = "Memory is off, so nothing is looked up. What there is stays; turn memory on to be told."
     return chat.reply(words, items)
+
+
+def _of_topic(entries: Sequence[Entry], topic: str, alike: Collection[str], *, in_general: bool) -> list[Entry]:
+    """The entries that mention a topic or are alike, without mere questions unless there is nothing else; of a question
+    of general knowledge those that mention it alone."""
+    found = [entry for entry in entries if entry.id in alike or mentions(entry.text, topic)]
+    items = [entry for entry in found if not is_mere_question(entry.text)] or found
+    return [entry for entry in items if mentions(entry.text, topic)] if in_general else items
 
 
 async def _recall_latest(chat: Chat) -> CommandReply:
@@ -180,13 +189,17 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     page = await chat.store.page(
         Selection(request.user_id, request.space, chat.persona), limit=LOOKED_THROUGH, cursor=None
     )
-    telling = [
-        entry for entry in page.entries if not (is_framed(entry) or is_small_talk(entry.text) or is_wish(entry.text))
-    ]
+    chars = sum(len(entry.text) for entry in page.entries)
+    telling, stated = await beside_the_loop(lambda: _telling(page.entries), chars)
     total = page.total - (len(page.entries) - len(telling))
-    stated = [entry for entry in telling if entry.role != "assistant" and not is_mere_question(entry.text)]
     shown = (stated or telling)[:_MOST_RECALLED]
     return chat.reply(_counted(total, _NOT_ALL if total > len(shown) else ""), shown)
+
+
+def _telling(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The entries that are no small talk, no wish and no role play, and those of them that state something."""
+    telling = [one for one in entries if not (is_framed(one) or is_small_talk(one.text) or is_wish(one.text))]
+    return telling, [one for one in telling if one.role != "assistant" and not is_mere_question(one.text)]
 
 
 async def _explain(chat: Chat) -> CommandReply:

@@ -43,7 +43,7 @@ _MOST_READ = 2000
 _OUT_OF_USE: tuple[Status, ...] = ("superseded", "archived")
 _STATUSES: tuple[Status, ...] = ("active", *_OUT_OF_USE)
 
-_SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
+_SEVERAL = re.compile(r"^(?>.*?\bforget about\b).*(?:,| and | or )", re.IGNORECASE | re.MULTILINE)
 _POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")

@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal, TypeAlias
 
 from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore
@@ -75,19 +76,21 @@ async def settle_changes(
         if said and entry.edited_at is not None:
             entry, again = await _release(entry, store)
             gone += again
-        text = as_user_says(entry)
-        query = _words_compared(text, contradictions=contradictions) if said else None
-        if query is not None or (said and may_correct_unnamed(text)):
+        compared = partial(_words_compared, entry, contradictions=contradictions)
+        query, corrects = await beside_the_loop(compared, len(entry.text)) if said else (None, False)
+        if query is not None or corrects:
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
 
 
-def _words_compared(text: str, *, contradictions: bool) -> str | None:
-    """The words by which to look for what a text may change; None where it changes nothing."""
+def _words_compared(entry: Entry, *, contradictions: bool) -> tuple[str | None, bool]:
+    """The words by which to look for what an entry may change, None where it changes nothing; and whether it may
+    correct what it does not name."""
+    text = as_user_says(entry)
     words = [denied_by(text) if denies_anything(text) else None, words_of_over(text)]
     if contradictions or may_change_facts(text):
         words.append(to_compare(text) or words_of_changed(text))
-    return " ".join(filter(None, words)) or None
+    return " ".join(filter(None, words)) or None, may_correct_unnamed(text)
 
 
 async def _release(entry: Entry, store: TextStore) -> tuple[Entry, list[EntryRef]]:
@@ -192,12 +195,17 @@ async def _settle(
     for how, group in found.items():
         found[how] = [one for one in group if one.id in undecided]
     changed = _changed(found, policy)
-    kept = {one.id for one in changed if is_protected(one) or leaves_some(as_user_says(one), as_user_says(entry))}
+    kept = await beside_the_loop(partial(_kept, changed, entry), chars)
     superseded = [one.id for one in changed if one.id not in kept]
     conflicts = [one for how in _CONFLICTING for one in found[how] if one.id not in superseded]
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)
     await _flag(entry, conflicts, store)
     return await _put_away(entry, store)
+
+
+def _kept(changed: Sequence[Entry], entry: Entry) -> set[str]:
+    """The ids of those that stay in use: protected, or stating more than what the entry changes."""
+    return {one.id for one in changed if is_protected(one) or leaves_some(as_user_says(one), as_user_says(entry))}
 
 
 async def _fixed_unnamed(entry: Entry, store: TextStore) -> list[Entry]:
@@ -234,10 +242,15 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
     ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
     found = await store.get([Key(entry.user_id, id_) for id_ in ids])
-    if may_change_facts(said) or denies_anything(said) or words_of_over(said):
+    if await beside_the_loop(lambda: _changes_anything(said), len(said)):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
     return [one for one in found.values() if _is_older(one, entry)]
+
+
+def _changes_anything(said: str) -> bool:
+    """Whether a text changes, denies or ends something, whatever words it shares with that."""
+    return may_change_facts(said) or denies_anything(said) or words_of_over(said) is not None
 
 
 def _is_older(one: Entry, entry: Entry) -> bool:

@@ -6,6 +6,7 @@ memory.v1.turns.<user> ──► ingest ──► entry.proposed
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,14 +24,18 @@ from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
 from services.ingest.refusals import admit, is_private
 from services.ingest.settings import IngestSettings
 from services.ingest.turns_stream import PartitionBalancer, StreamPurger
+from services.shared import telemetry
 from services.shared.announced import Announced
 from services.shared.app import Host, Service
 from services.shared.bus.dead_letters import number_of
 from services.shared.bus.fairness import load_of_turn
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
+from services.shared.core.bounded import as_read
 from services.shared.preferences import PreferenceReader
 from services.shared.refused import RefusedTurns
+
+log = logging.getLogger(__name__)
 
 _MOMENT = 0.5
 """Seconds after which a turn is delivered again that came while its user was being erased."""
@@ -69,6 +74,7 @@ async def build(host: Host) -> Service:
             incoming, number = incoming_of(msg), number_of(msg)
             turn = read_turn(incoming, longest=host.settings.max_text_bytes)
             in_hand[number] = msg
+            _tell_if_read_in_part(turn.text, number)
             return Arrived(number=number, turn=turn, stored_at=incoming.stored_at)
 
         return Stage(
@@ -108,3 +114,10 @@ async def _give_back(in_hand: Mapping[int, Msg], numbers: Collection[int]) -> No
             continue
         except NatsError as error:
             raise Unavailable(f"the bus takes no message back: {error!r}") from error
+
+
+def _tell_if_read_in_part(text: str, number: int) -> None:
+    chars, read = len(text), len(as_read(text))
+    if read < chars / 2:
+        telemetry.READ_IN_PART.inc()
+        log.info("turn_read_in_part", extra={"number": number, "characters": chars, "read": read})

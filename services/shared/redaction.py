@@ -13,7 +13,8 @@ HIDDEN = "…"
 _ADDRESS = re.compile(r"\s*((?:nats|tls|wss?|https?|grpcs?)://)?([^/?#\\]*)(.*)", re.IGNORECASE | re.DOTALL)
 _SERVER = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.-]+)?\]|[a-z0-9_][a-z0-9_.-]*)(?::\d{1,5})?", re.IGNORECASE)
 _IN_TEXT = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'`<>|\\]+", re.IGNORECASE)
-_LOGIN = re.compile(r"[^\s\"'`<>/@:]+:[^\s\"'`<>@]+@(?=[\w\[])")
+_BEFORE_HOST = re.compile(r"(?<![^\s\"'`<>@])[^\s\"'`<>@]++@(?=[\w\[])")
+_LOGIN = re.compile(r"(?<![^/:])[^/:]++:[^@].*")
 _CREDENTIAL = re.compile(
     r"((?:authorization|api[-_]?key|password|passwd|pass|secret|auth_token)"
     r"(?:[\"']?\s*[:=]\s*(?:b?[\"'])?|[\"']\s*,\s*b?[\"']))(?:(?:basic|bearer)\s+)?[^\s\"',;&}]+",
@@ -45,7 +46,7 @@ def redact_address(address: str) -> str:
 def redact_text(text: str) -> str:
     """A text, each address in it reduced to its server, and each credential that is named as one replaced by `…`."""
     text = _IN_TEXT.sub(_shortened, text)
-    text = _LOGIN.sub(f"{HIDDEN}@", text)
+    text = _BEFORE_HOST.sub(lambda found: _LOGIN.sub(f"{HIDDEN}@", found[0]), text)
     return _CREDENTIAL.sub(rf"\1{HIDDEN}", text)
 
 

@@ -47,6 +47,7 @@ PROTECTED = Counter(
     "memorybus_trim_protected_total", "Pinned or manually saved entries that capacity would have archived, by each look"
 )
 MERGED = Counter("memorybus_merged_total", "Repeats merged, by what they had in common with the entry", ["by"])
+READ_IN_PART = Counter("memorybus_read_in_part_total", "Turns that mostly repeat a sign or a word, which is not read")
 CHANGES = Counter("memorybus_changes_total", "Older statements that a newer one superseded or contradicts", ["kind"])
 EXTRACTIONS = Counter(
     "memorybus_extractions_total",

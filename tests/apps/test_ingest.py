@@ -19,8 +19,9 @@ from contracts.ports import Erasure, LastTurn, MissingFromStream, TextStore, Una
 from contracts.v1.turns import DatedTurn, Turn, derived_turn_id
 from services.dedupe.handler import candidate_entry
 from services.ingest import handler
+from services.ingest.app import _tell_if_read_in_part
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
-from services.shared import erasures
+from services.shared import erasures, telemetry
 from services.shared.errors import Poison
 from services.shared.stores.sqlite import SqliteTextStore
 
@@ -106,6 +107,19 @@ def test_any_bytes_are_either_a_turn_or_refused(body: bytes) -> None:
 
 def sessions(turns: list[DatedTurn], marks: list[LastTurn | None] | None = None) -> list[str]:
     return [turn.session_id for turn in place_in_sessions(turns, marks or [None] * len(turns), GAP)]
+
+
+@pytest.mark.parametrize(("text", "told"), [("." * 8000, 1), ("I live in Turku.\n" + "-" * 40, 0)])
+def test_a_turn_that_is_mostly_not_read_is_counted_and_told_of_without_its_words(
+    text: str, told: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = telemetry.READ_IN_PART._value.get()
+    with caplog.at_level("INFO"):
+        _tell_if_read_in_part(text, 7)
+    assert telemetry.READ_IN_PART._value.get() - before == told
+    assert [(record.message, vars(record)["characters"]) for record in caplog.records] == [
+        ("turn_read_in_part", len(text))
+    ] * told
 
 
 def test_a_session_ends_with_a_long_silence() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 from services.shared.core.fact_values import CAPITAL, is_name, one_of
 from services.shared.core.facts import (
     CLAUSE,
@@ -93,7 +94,7 @@ class Claim:
 
 def is_asserted(claim: Claim, turn: str) -> bool:
     """Whether a turn says this outright, anywhere."""
-    text = spelled_out(own_statements(turn))
+    text = spelled_out(own_statements(as_read(turn)))
     return JOKING.search(text.lower()) is None and any(
         _Place(claim, text, *place).is_assertion() for place in _places(claim, text)
     )

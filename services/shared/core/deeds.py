@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 from services.shared.core.statements import SPEAKERS, clauses, kinds, stem, terms
 
 State: TypeAlias = Literal["open", "done", "dropped"]
@@ -207,6 +208,7 @@ def deeds_in(what: str, *, is_list: bool = False) -> tuple[Deed, ...]:
 
     In a list each item is one, be it only a word.
     """
+    what = as_read(what)
     if is_list:
         items = (item.strip(" .;!-*•") for item in re.split(r"[,;\n]| and ", what))
         return tuple(deed for item in items if (deed := _deed(item, is_list=True)))

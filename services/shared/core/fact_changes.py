@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
+from services.shared.core.bounded import as_read
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_change
 from services.shared.core.corrections import denies
 from services.shared.core.fact_ends import ended_in, ends_anything
@@ -127,6 +128,7 @@ def outdated_in(text: str, by: str) -> frozenset[str] | None:
 
     What goes on are its other facts, but for who somebody is of whom it told nothing else, and what else it states.
     """
+    text, by = as_read(text), as_read(by)
     people = introduced((*_read(text), *_read(by))).keys()
     old, new = _read(text, people), {fact.plain_key: fact for fact in _read(by, people)}
     gone = [fact for fact in old if _is_replaced(fact, new.get(fact.plain_key)) or _is_ended(fact, old, text, by)]

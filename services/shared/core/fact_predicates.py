@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from contracts.v1.entries import Subject
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 from services.shared.core.fact_values import (
     ADVERBS,
     CAPITAL,
@@ -342,6 +343,7 @@ _POINTING = re.compile(r"(?:it|this|that|these|those|them|him|her|us|you|me|ever
 def told_of(predicate: str, of: str = "") -> Iterator[Found]:
     """What a predicate ("lives in Oslo") tells of somebody; the first rule of each slot that fits counts."""
     done: set[str] = set()
+    predicate = as_read(predicate)
     for rule in _PREDICATES:
         found = rule.pattern.match(predicate) if rule.slot not in done else None
         values = [one for one in rule.clean(found["v"]) if not _POINTING.match(one)] if found else []

@@ -18,6 +18,7 @@ from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 from contracts.v1.turns import Role
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read, place_in
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
@@ -182,8 +183,11 @@ def facts_in(
     if role != "user" or not (known or _tells_anything(text)):
         return ()
     facts: dict[tuple[str, str], Fact] = {}
-    for found, said in _told_in(text, known):
+    read = as_read(text)
+    for found, said in _told_in(read, known):
         fact = _fact(found, said, speaker, said_at)
+        if read != text:
+            fact = replace(fact, span=place_in(text, read[said.begin : said.end]))
         facts.setdefault((fact.memory_key, fact.value.casefold()), fact)
     return tuple(facts.values())
 
@@ -193,7 +197,9 @@ def facts_of(entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
     if entry.source != "model":
         said = as_user_says(entry)
         found = facts_in(said, role=entry.role, speaker=entry.speaker, said_at=entry.created_at, known=known)
-        return found if said == as_stated(entry) else tuple(replace(fact, span=(0, len(entry.text))) for fact in found)
+        if said == as_stated(entry):
+            return found
+        return tuple(replace(fact, span=place_in(entry.text, said[slice(*fact.span)])) for fact in found)
     if entry.memory_key is None or entry.role != "user":
         return ()
     return (
@@ -236,7 +242,7 @@ class FactsOf:
 
 def names_alone(text: str) -> frozenset[str]:
     """What may be names, in plain letters, of those whom a text tells something of."""
-    return frozenset(plain_name(found[1]) for found in _NAME_ALONE.finditer(text[:_LONGEST]))
+    return frozenset(plain_name(found[1]) for found in _NAME_ALONE.finditer(as_read(text)[:_LONGEST]))
 
 
 def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -> Fact:
@@ -311,7 +317,7 @@ def _told_by_clause(text: str, known: Collection[str]) -> Iterator[tuple[_Clause
 
 def _readable(text: str) -> str:
     """The beginning of a text as it is read, each character where it was."""
-    return with_names(without_retracted(own_statements(text[:_LONGEST].translate(_STRAIGHT))))
+    return with_names(without_retracted(own_statements(as_read(text)[:_LONGEST].translate(_STRAIGHT))))
 
 
 def people_named(text: str) -> dict[str, frozenset[str]]:

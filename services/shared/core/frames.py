@@ -18,6 +18,7 @@ from typing import Literal, get_args
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Frame, Role
 from services.shared.core import wordlists
+from services.shared.core.bounded import filled
 from services.shared.core.own_words import SENTENCE_END
 from services.shared.core.traits import ByText
 
@@ -116,7 +117,7 @@ _BEGINS: dict[Frame | None, tuple[_Held | None, Frame | None]] = {
 }
 """What a message is in that begins in a frame, and the frame that holds after it, unless it leaves it."""
 
-_READ = {before: ByText(partial(_read, before)) for before in (None, *get_args(Frame))}
+_READ = {before: ByText(partial(_read, before), view=filled) for before in (None, *get_args(Frame))}
 
 
 def _goes_on(opened: _Held, said: str, rest: str) -> Frame:

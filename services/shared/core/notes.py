@@ -10,6 +10,7 @@ from functools import partial
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 from services.shared.core.frames import as_stated
 
 _ELSEWHERE = ("mem0:", "zep:", "letta:", "langgraph:")
@@ -51,9 +52,9 @@ def is_note(entry: Entry) -> bool:
 
 
 def as_user_says(entry: Entry) -> str:
-    """What an entry states, and nothing of a fiction in it; of a note in the first person."""
-    said = as_stated(entry)
-    return in_first_person(said) if is_note(entry) else said
+    """What an entry states as it is read, and nothing of a fiction in it; of a note in the first person."""
+    text = as_read(as_stated(entry))
+    return in_first_person(text) if is_note(entry) else text
 
 
 def in_first_person(text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from services.shared.core import wordlists
+from services.shared.core.bounded import filled
 from services.shared.core.names import FIRST_NAMES
 
 _Span = tuple[int, int]
@@ -32,18 +33,13 @@ _SENTENCE = re.compile(SENTENCE_END)
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 
 
-_GAP = re.compile(r"(\s{4})(\s{8,})(?=\s{4})")
-"""White space of which patterns need only the ends: looked at as a whole it would take them its length squared."""
-
-
 @lru_cache(maxsize=256)
 def own_words(text: str) -> str:
     """The text with blanks for what is not its user's own, each character where it was."""
-    own = whole = _GAP.sub(lambda gap: gap[1] + "\0" * len(gap[2]), text)
+    own = text
     for others in (_marked, _said_in_lines, _of_letters, _worked_on):
-        own = _blanked(own, others(own))
-    own = _without_announced(whole, own)
-    return own if whole is text else "".join(was if one == "\0" else one for was, one in zip(text, own, strict=True))
+        own = _blanked(own, others(filled(own)))
+    return _without_announced(text, own)
 
 
 def opens_others_words(sentence: str) -> bool:
@@ -258,8 +254,9 @@ _ANY_LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 def _without_announced(text: str, own: str) -> str:
     """The text without what an announcement is followed by, unless marks or speakers tell already what that is."""
-    for line in _ANY_LINE.finditer(own):
-        begin = next(_announced(own, line), None)
+    read = filled(own)
+    for line in _ANY_LINE.finditer(read):
+        begin = next(_announced(read, line), None)
         if begin is None:
             continue
         follows = len(text) - len(text[begin:].lstrip())

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from services.shared.core import wordlists
+from services.shared.core.bounded import as_read
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
 from services.shared.core.statements import KIN, MONTHS_AND_DAYS, Sentence, kinds, parsed, terms, things
@@ -160,6 +161,7 @@ def _tells_another_time(said: str, before: str) -> bool:
 
 def is_another_dose(said: str, before: str) -> bool:
     """Whether a newer clause tells another dose of a medicine that an older one tells somebody to take."""
+    said, before = as_read(said), as_read(before)
     new, old = _DOSES.findall(said), _DOSES.findall(before)
     what = things(_DOSES.sub("", said)) - KIN
     whose, was = _patient(said), _patient(before)

@@ -10,12 +10,15 @@ from itertools import dropwhile, takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
+from services.shared.core.bounded import as_read
 from services.shared.core.joined import own_statements
 from services.shared.core.own_words import QUOTED, SENTENCE_END, opens_others_words
 from services.shared.core.text import unfolded
 
 _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
+
+_LONGEST_CLAUSE = 400
 
 
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
@@ -103,7 +106,8 @@ _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm
 _SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
 _ONE = r"(?:[^,.:;!?\s]|[.,:](?=\d))+"
 _RETRACTED = re.compile(
-    r"[ \t]*[,.;…–-]+[ \t]*(?:(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
+    r"(?:(?<![ \t])[ \t]++|(?<![ \t,.;…–-]))[,.;…–-]++[ \t]*+"
+    r"(?:(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
     r"|(?:scratch|strike) that|make that|correction|i me(?:an|ant|nt)(?: to say)?|or rather)"
     r"|not really|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+){1,3}(?:(?:it|that)'?s )?"
     rf"(?P<instead>{_ONE}(?: {_ONE}){{0,2}})(?=[ \t]*(?:[,.;!?\n]|$))",
@@ -178,7 +182,8 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text in its user's own words, in order; those of a joke are not meant."""
-    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(own_statements(unfolded(text[:_LONGEST]))))
+    own = as_read(own_statements(unfolded(as_read(text)[:_LONGEST])))  # what is not theirs became blanks
+    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(own))
     joking = is_joking(plain.lower())
     found = []
     for sentence in _SENTENCE.split(plain):
@@ -186,7 +191,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
         asked = sentence.rstrip(" '\")").endswith("?")
         quoted = QUOTED.search(sentence) is not None
         for part in _CLAUSE.split(sentence):
-            if said := _spelled(part):
+            if said := _spelled(part[:_LONGEST_CLAUSE]):
                 unmeant = joking or told or asked or quoted or ASKING.match(said) or UNSURE.search(said)
                 found.append(Clause(said, not unmeant, LONG_AGO.search(said) is not None))
     return tuple(found)

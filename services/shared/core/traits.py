@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from services.shared.core.analysis import telling_terms, words_asked
+from services.shared.core.bounded import as_read
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -70,10 +71,10 @@ class Traits(NamedTuple):
 
 
 class ByText(Generic[T]):
-    """What was read of texts lately; it must hold none of their words."""
+    """What was read of texts lately, each as the rules get to see it (`view`); it must hold none of their words."""
 
-    def __init__(self, read: Callable[[str], T]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[str], T], view: Callable[[str], str] = as_read) -> None:
+        self._read, self._view = read, view
         self._known: dict[int, T] = {}
 
     def __call__(self, text: str) -> T:
@@ -82,7 +83,7 @@ class ByText(Generic[T]):
             return known
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known[key] = found = self._read(text)
+        self._known[key] = found = self._read(self._view(text))
         return found
 
 

@@ -1,0 +1,140 @@
+"""No text keeps a reader for longer than its length warrants, whatever is repeated in it.
+
+A time is only looked at where it is many milliseconds of the processor, and then beside that of a quarter of the text:
+four times as long takes a linear reader four times, and a quadratic one sixteen times as long.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+from types import ModuleType
+
+import pytest
+
+from services.shared.core.bounded import as_read
+from tests.attacks import COMMON, SHAPES, fragments, mixed, run_of
+from tests.readers import expressions, modules, readers
+from tests.sizes import LONG
+
+_CORE = "services.shared.core."
+_LENGTH = 8000 if LONG else 4000
+_NOTICEABLE = 0.02 if LONG else 0.01  # seconds
+_GROWTH = 9.0
+_CLAUSE, _OF_CLAUSE = 400, 0.05
+_OF_EXPRESSION, _OF_FUNCTION = (40, len(COMMON)) if LONG else (4, 5)
+
+_ANCHORED = {
+    ("services.gateway.proxy.dialects.chat", "_THOUGHT"),  # asked only of what begins with the tag
+    ("services.shared.vectors.folders", "_PLACE"),  # of names of folders
+}
+
+_OF_WORDS = {
+    f"{_CORE}{name}"
+    for name in (
+        "features.in_first_person",
+        "mentions.mentions",
+        "persons.people_of",
+        "statements.is_one_of_several",
+        "typing_errors.meant_by",
+        "typing_errors.variants",
+    )
+}
+"""What is given a word, a name or a topic, which its callers hold short."""
+
+
+def _took(read: Callable[[str], object], text: str) -> float:
+    before = time.process_time()
+    try:
+        read(text)
+    except (KeyError, OSError, TypeError, ValueError):  # no such name, number or language
+        return 0.0
+    return time.process_time() - before
+
+
+def _is_slow(read: Callable[[str], object], text_of: Callable[[int], str]) -> bool:
+    """Whether a text takes noticeably long, and much more than four times as long as a quarter of it."""
+    quarter = _LENGTH // 4
+    shorter = _took(read, text_of(quarter))
+    if shorter < _NOTICEABLE and _took(read, text_of(_LENGTH)) < _NOTICEABLE:
+        return False
+    if shorter > 10 * _NOTICEABLE:
+        return True
+    short, long = (min(_took(read, f"{text_of(size)}{end}") for end in " .!") for size in (quarter, _LENGTH))
+    return long > _NOTICEABLE and long > _GROWTH * short
+
+
+def _slow(name: str, read: Callable[[str], object], some: list[str], view: Callable[[str], str] = str) -> Iterator[str]:
+    for fragment in some:
+        for shape in SHAPES:
+            if _is_slow(read, lambda size, shape=shape, fragment=fragment: view(shape(fragment, size))):  # type: ignore[misc]
+                yield f"{name}: {shape.__name__} {fragment!r}"
+                return
+
+
+def _found(expression: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in expression.finditer(text))
+
+
+def _named(module: ModuleType) -> list[re.Pattern[str]]:
+    anchored = {vars(module).get(name) for place, name in _ANCHORED if place == module.__name__}
+    return [one for one in dict.fromkeys(expressions(module)) if one not in anchored]
+
+
+@pytest.mark.parametrize("module", modules("services."), ids=lambda module: module.__name__)
+def test_expressions_take_time_that_grows_with_the_text(module: ModuleType) -> None:
+    """Those of the core are mostly asked of a clause, which is no longer than this; the others of texts as sent."""
+    is_core = module.__name__.startswith(_CORE)
+    slow: list[str] = []
+    for expression in _named(module):
+        some = [*fragments(expression), *COMMON]
+        Random(len(some)).shuffle(some)
+        if is_core:
+            slow += _endless(expression, some[:_OF_EXPRESSION])
+        else:
+            slow += _slow(expression.pattern[:200], partial(_found, expression), some[:_OF_EXPRESSION])
+    assert slow == []
+
+
+def _endless(expression: re.Pattern[str], some: list[str]) -> list[str]:
+    """The fragments on whose repetition in a single clause an expression takes as long as whole texts may take."""
+
+    def asked(text: str) -> object:
+        return expression.match(text) or expression.search(text)
+
+    texts = {fragment: as_read(shape(fragment, _CLAUSE)) for fragment in some for shape in SHAPES}
+    slow = (one for one, text in texts.items() if _took(asked, text) > _OF_CLAUSE)
+    return [f"{expression.pattern[:200]}: {one!r}" for one in slow if _took(asked, texts[one]) > _OF_CLAUSE]
+
+
+@pytest.mark.parametrize("module", modules(_CORE), ids=lambda module: module.__name__)
+def test_readers_take_time_that_grows_with_the_text(module: ModuleType) -> None:
+    slow: list[str] = []
+    for number, (name, read) in enumerate((name, read) for name, read in readers(module) if name not in _OF_WORDS):
+        some = list(COMMON)
+        Random(number).shuffle(some)
+        slow += _slow(name, read, some[:_OF_FUNCTION])
+    assert slow == []
+
+
+@pytest.mark.parametrize("expression", [r"\s+x", r"\w+@", r"(?:[.,-] ?)+no", r"(\w+ )+much"])
+def test_a_slow_expression_is_found_by_what_it_repeats(expression: str) -> None:
+    pattern = re.compile(expression)
+    assert list(_slow(expression, partial(_found, pattern), fragments(pattern)))
+
+
+@pytest.mark.parametrize("expression", [r"(?<!\s)\s++x", r"\bfor\b", r"a{1,20}b", r"^[^,\n]*,"])
+def test_a_linear_expression_is_not(expression: str) -> None:
+    pattern = re.compile(expression)
+    assert list(_slow(expression, partial(_found, pattern), fragments(pattern))) == []
+
+
+@pytest.mark.parametrize("fragment", COMMON)
+def test_what_is_repeated_is_read_once_in_any_shape(fragment: str) -> None:
+    assert len(as_read(run_of(fragment, 8000))) < 400
+    for shape in (run_of, mixed):
+        seen = as_read(shape(fragment, 8000))
+        assert as_read(seen) == seen

@@ -1,0 +1,81 @@
+"""What no language has is cut short before it is read; what people write is read as it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.shared.core.bounded import as_read, filled
+from services.shared.core.facts import facts_in
+from services.shared.core.own_words import own_words
+from services.shared.core.updates import relation
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOME = "I live in Turku."
+REPEATED = [
+    *".,-;:>=*#(\"'“👍\n \t\u0301\u200d\u2028",
+    *(
+        "a",
+        "中",
+        "A-",
+        "a.b",
+        "x=1;",
+        "👍🏽",
+        "a ",
+        "I ",
+        "not ",
+        "no, ",
+        "- [ ] ",
+        "1. ",
+        "a, b, ",
+        "A, B and ",
+        "it is. ",
+    ),
+]
+
+
+@pytest.mark.parametrize("fragment", REPEATED)
+def test_a_run_is_cut_whatever_is_repeated(fragment: str) -> None:
+    text = (fragment * 8000)[:8000]
+    assert len(as_read(text)) <= 160
+    assert len(filled(text)) == 8000
+
+
+@pytest.mark.parametrize("fragment", REPEATED)
+def test_what_is_said_beside_a_run_is_read(fragment: str) -> None:
+    text = f"{HOME}\n{(fragment * 3000)[:3000]}\n\nMy sister is called Anna."
+    assert {fact.value for fact in facts_in(text, role="user", speaker=None, said_at=NOON)} >= {"Turku"}
+    assert own_words(text).startswith(HOME)
+
+
+@pytest.mark.parametrize("fragment", ["-", "=", "👍", "*", "\n", "A-"])
+def test_a_fact_below_a_long_rule_is_told_with_its_place(fragment: str) -> None:
+    text = f"The log:\n{fragment * 2000}\n\n{HOME}"
+    (fact,) = facts_in(text, role="user", speaker=None, said_at=NOON)
+    assert text[slice(*fact.span)].strip() == HOME
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Well.\n\n---\n\n" + HOME,
+        "I am so, so, so happy!!! " * 3 + HOME,
+        "ha ha ha ha ha, " + HOME + " " + "And it rains here all the time, which I do not mind at all.",
+        "東京に住んでいます。妹はアンナです。" * 4 + "猫が二匹います。犬もいます。今日は雨です。明日も雨でしょう。",
+        "- buy milk\n- buy bread\n- call Anna\n- pay the rent\n- water the plants\n- ring the bank\n- book a table\n"
+        * 2,
+        "My IBAN is DE89 3704 0044 0532 0130 00 and the hash is " + "0f" * 32 + " as far as I know, really.",
+        "See https://example.org/" + "path/" * 20 + " for the map of where we are to meet on Friday evening.",
+    ],
+)
+def test_what_people_write_is_read_as_it_is(text: str) -> None:
+    assert len(text) > 20
+    assert as_read(text) == filled(text) == text
+
+
+def test_a_change_is_seen_beside_a_run() -> None:
+    noise = "." * 4000
+    assert relation(f"{HOME} {noise}", f"{noise}\nI moved from Turku to Leeds.") == relation(
+        HOME, "I moved from Turku to Leeds."
+    )
