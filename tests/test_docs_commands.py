@@ -19,10 +19,10 @@ from contracts.v1.turns import Turn
 from services.bench.process import until_digested, up_process
 from services.cli import app
 from services.shared.client import memory_client
+from tests.pages import pages
 from tests.quality.test_eval import CHATS, LOCOMO, LONGMEMEVAL
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md")), *sorted(ROOT.glob("services/*/README.md"))]
 OURS = ("memorybus", "scripts/run")
 PATIENCE = 300.0
 
@@ -74,7 +74,7 @@ _ID = re.compile(r"ID|[0-9a-f]{8}(-[0-9a-f-]{4,})?")
 
 def shown() -> Iterator[tuple[str, ...]]:
     """The words of each command of ours in the pages, once: those in blocks, and those in text with what they take."""
-    for page in PAGES:
+    for page in pages():
         text = page.read_text()
         for block in re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
             yield from _ours(re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE))
