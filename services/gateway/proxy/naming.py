@@ -18,7 +18,7 @@ _OTHERS = frozenset(
 )
 """Words before one of the kinds that make it the id of something else, which other conversations share."""
 
-_VALUE = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9][A-Za-z0-9._:~@=+-]{0,199}")
+_VALUE = re.compile(r"(?=[^0-9]{0,199}[0-9])[A-Za-z0-9][A-Za-z0-9._:~@=+-]{0,199}")
 _NO_ID = re.compile(r"[0\-]*")
 _RANDOM = re.compile(
     r"(?:[a-z]{1,16}[_-])?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?:ses|sess|session|thread|conv|conversation|chat)_\S+",
