@@ -68,7 +68,7 @@ _FILES: Mapping[str, object] = {
 }
 _FACTS = "I live in Oslo.\nI prefer uv over pip\n"
 _MEM0 = {"results": [{"id": "1", "memory": "Likes tea", "user_id": "ann"}]}
-_LAST = ("forget", "erase")  # of what the others are asked about
+_LAST = ("forget", "rollup", "erase")  # of what the others are asked about; a roll-up goes with all that it rolled up
 _ID = re.compile(r"ID|[0-9a-f]{8}(-[0-9a-f-]{4,})?")
 
 
@@ -183,10 +183,10 @@ async def test_what_is_asked_of_a_memory_is_answered(tmp_path: Path) -> None:
     (tmp_path / "FILE").write_text('{"user_id": "me", "role": "user", "text": "I prefer uv over pip"}\n')
     async with up_process(tmp_path / "data", ("--ner", "none", "--embedder", "none")) as up:
         async with memory_client(up.nats) as client:
-            for n in range(4):
+            for n in range(8):
                 text = f"The sourdough starter number {n} lives in the blue jar"
                 await client.publish(Turn(user_id="ann", role="user", text=text, conversation_id="c"))
-            await until_digested(client, 4)
+            await until_digested(client, 8)
         for words in sorted(ASKED, key=lambda words: _LAST.index(words[0]) + 1 if words[0] in _LAST else 0):
             failed = await asyncio.to_thread(_failure, words, tmp_path)
             assert not failed, f"{' '.join(words)}: {failed}"
