@@ -17,6 +17,8 @@ from contracts.envelope import ErrorReply
 from contracts.flow import FLOW, Step
 from services.shared import site
 
+# Why FastStream does not write it: findings/faststream-asyncapi-jetstream.sh
+
 Json = dict[str, Any]
 
 _ABOUT = (

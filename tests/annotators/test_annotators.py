@@ -17,7 +17,7 @@ import pytest
 import services
 from contracts.ports import Annotation, Unavailable
 from services.shared.annotators import spacy
-from services.shared.annotators.reading import MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
+from services.shared.annotators.reading import FIGURES, MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
 from services.shared.annotators.spacy import SpacyAnnotator
 from tests.annotators import fakes
 
@@ -71,6 +71,58 @@ def test_names_are_found_with_the_precision_of_their_label(reader: Reader) -> No
     assert found["March 2024"][0] == "DATE"
     assert "Hey Priya" not in found
     assert all(0 < confidence <= 1 for _, confidence in found.values())
+
+
+@pytest.mark.parametrize(("typed", "least"), [(str, 54), (str.lower, 50)])
+def test_who_is_named_in_a_note_that_begins_with_a_verb_is_found(
+    reader: Reader, typed: Callable[[str], str], least: int
+) -> None:
+    lines = (Path(__file__).parent / "notes.tsv").read_text("utf-8").splitlines()
+    notes = dict(line.split("\t") for line in lines)
+    found = zip(reader.read(list(map(typed, notes))), notes.values(), strict=True)
+    assert len(notes) == 60
+    assert sum(any(text.casefold() == name for text, *_ in entities) for (entities, _), name in found) >= least
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "said grace before dinner with the kids",
+        "pay max 50 euros for the chair",
+        "they want to rob a bank in the film",
+        "i will sue the company next month",
+        "pat the dog gently",
+        "the christmas carol was nice",
+        "planted a rose and some heather",
+        "we sang till dawn",
+        "may i go home now",
+        "a robin sat in the garden",
+        "the frank answer is that i hate it",
+        "met nobody at the station",
+        "Bought milk and bread at the market",
+        "we drank olive oil",
+    ],
+)
+def test_common_words_name_nobody(reader: Reader, text: str) -> None:
+    ((entities, _),) = reader.read([text])
+    assert [name for name, label, _ in entities if label not in FIGURES] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("New York City is huge", "New York City"),
+        ("Will Smith was there", "Will Smith"),
+        ("Queen Elizabeth died", "Queen Elizabeth"),
+        ("Lake Victoria is deep", "Lake Victoria"),
+        ("Anna Kowalski came", "Anna Kowalski"),
+        ("Mark Twain wrote it", "Mark Twain"),
+        ("Costa Rica next year", "Costa Rica"),
+    ],
+)
+def test_names_of_several_words_stay_whole_at_the_beginning(reader: Reader, text: str, name: str) -> None:
+    ((entities, _),) = reader.read([text])
+    assert name in [found for found, *_ in entities]
 
 
 def test_key_phrases_come_best_first_with_confidences(reader: Reader) -> None:

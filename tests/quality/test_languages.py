@@ -1,4 +1,4 @@
-"""What was said in one of eight languages is found by words, asked for in it and in other forms of its words."""
+"""What was said in one of sixteen languages is found by words, asked for in it and in other forms of its words."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ async def test_words_find_at_least_four_in_five_among_the_first_five(language: s
     await store.close()
     ids = {q: [hit.id for hit in hits] for q, hits in found.items()}
     ranks = {q: ids[q].index(said[answer].id) for q, answer in questions if said[answer].id in ids[q]}
-    assert len(questions) == 10
-    assert len(ranks) >= 8
-    assert sum(rank == 0 for rank in ranks.values()) >= 8
+    assert len(questions) >= 8
+    assert len(ranks) >= 0.8 * len(questions)
+    assert sum(rank == 0 for rank in ranks.values()) >= 0.8 * len(questions)
 
 
-def test_there_are_eight_languages() -> None:
-    assert len(LANGUAGES) == 8
+def test_there_are_sixteen_languages() -> None:
+    assert len(LANGUAGES) == 16

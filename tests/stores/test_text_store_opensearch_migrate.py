@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from contracts.ports import Accepted, Filters, Scope, Selection, Unavailable
 from contracts.v1.turns import Proposal
 from services.cli.migrate import migrate as migrate_command
+from services.shared.stores import words
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, migrate
 from services.shared.stores.opensearch.documents import entry_document
 from services.shared.stores.opensearch.schema import PROPERTIES, SCHEMA, current
@@ -113,6 +114,32 @@ def test_an_entry_of_a_former_layout_is_filtered_by_when_and_where_it_was_said_a
     former["scope"] = document["scope"][0]
     assert migrate.made_anew("entries", former) == document
     assert document["conversations"] == ["c1"]
+
+
+async def test_what_was_stored_under_other_words_is_found_after_a_migration(
+    opensearch_url: str, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {
+        asked: an_entry(user, text)
+        for text, asked in (
+            ("I study psychology", "psychological"),
+            ("ฉันเลี้ยงแมวสองตัว", "แมว"),
+            ("קניתי את הבית", "לבית"),
+        )
+    }
+    with a_prefix(opensearch_url) as prefix:
+        former = Layout(refresh_seconds=RARELY, schema=SCHEMA - 1)
+        old = await OpenSearchTextStore.open(Address((opensearch_url,)), prefix=prefix, layout=former, reads="fresh")
+        with monkeypatch.context() as patch:
+            patch.setattr(words, "analyze", lambda text: text.lower().split())
+            await store_entries(old, list(said.values()))
+        assert [(await old.page(Selection(user, words=asked), limit=9, cursor=None)).total for asked in said] == [0] * 3
+        await migrate.migrate(old.client, Layout(refresh_seconds=RARELY))
+        await old.close()
+        store = await open_at(opensearch_url, prefix)
+        pages = [await store.page(Selection(user, words=asked), limit=9, cursor=None) for asked in said]
+        assert [[entry.id for entry in page.entries] for page in pages] == [[entry.id] for entry in said.values()]
+        await store.close()
 
 
 async def test_searches_are_answered_and_writes_arrive_throughout(

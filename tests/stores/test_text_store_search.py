@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Filters, Key, LexicalHit, Scope, TextStore
+from contracts.ports import Filters, Key, LexicalHit, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Saying
 from contracts.v1.turns import EVERY_PERSONA
 from tests.sizes import sized
@@ -49,6 +49,82 @@ async def test_words_are_found_in_the_forms_of_their_language(text_store: TextSt
 async def test_a_query_without_known_words_finds_nothing(text_store: TextStore, user: str, query: str) -> None:
     await store_entries(text_store, [an_entry(user, "the tea is not for them")])
     assert await found(text_store, user, query) == []
+
+
+def many_forms(ending: str) -> str:
+    """Words with as many stems as any, more than an engine takes clauses."""
+    return " ".join(
+        f"l'{a}{b}{c}{ending}" for a in "éàöü" for b in "bdfgk" for c in ("lis", "rén", "tar", "nom", "gul")
+    )
+
+
+@pytest.mark.parametrize(
+    "ending", ["ungen", "issements", "aciones", "amenti", "izações", "heden", "ations", "lichkeiten"]
+)
+@pytest.mark.parametrize("filters", [ANY, Filters(tags=("teeth",))])
+async def test_a_query_of_very_many_forms_is_answered(
+    text_store: TextStore, user: str, ending: str, filters: Filters
+) -> None:
+    said = an_entry(user, "Der Zahnarzt kommt am Dienstag.", tags=("teeth",))
+    await store_entries(text_store, [said, an_entry(user, "I like tea")])
+    assert await found(text_store, user, f"Zahnarzt {many_forms(ending)}", filters) == [said.text]
+
+
+@pytest.mark.parametrize("script", ["我喜欢绿茶一二三四五六七八九十", "แมวของฉันชื่อมะลิ", "שלום לכולם ובבית"])
+async def test_a_long_query_in_any_script_is_answered(text_store: TextStore, user: str, script: str) -> None:
+    await store_entries(text_store, [an_entry(user, script), an_entry(user, "I like tea")])
+    query = " ".join(script[i:] + script[:i] for i in range(len(script))) * 20
+    assert await found(text_store, user, query) == [script]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "other"),
+    [
+        ("ฉันเลี้ยงแมวสองตัว", "แมว", "แม่อยู่บ้าน"),
+        ("ຂ້ອຍດື່ມກາເຟທຸກເຊົ້າ", "ກາເຟ", "ຂ້ອຍດື່ມຊາ"),
+        ("ខ្ញុំផឹកកាហ្វេរាល់ព្រឹក", "កាហ្វេ", "ខ្ញុំផឹកតែ"),
+        ("မနက်တိုင်းကော်ဖီသောက်တယ်", "ကော်ဖီ", "ရေသောက်တယ်"),
+        ("המפתח בבית", "לבית", "המפתח במשרד"),
+        ("المفتاح في البيت", "بيت", "المفتاح في المكتب"),
+        ("She is terribly sorry", "terrible", "She is sorry"),
+        ("Anna studies psychology", "psychological", "Anna studies law"),
+    ],
+)
+async def test_lists_are_of_what_has_the_words(
+    text_store: TextStore, user: str, said: str, asked: str, other: str
+) -> None:
+    entries = [an_entry(user, said), an_entry(user, other)]
+    await store_entries(text_store, entries)
+    page = await text_store.page(Selection(user, words=asked), limit=9, cursor=None)
+    assert [entry.text for entry in page.entries] == [said]
+
+
+@pytest.mark.parametrize(
+    ("asked", "exact", "alike"),
+    [
+        ("ريم", "ريم تسكن في عمان", "كريم يسكن في عمان"),
+        ("عيد", "عيد سعيد يا جاري", "بعيد جدا يا جاري"),
+        ("الكتاب", "الكتاب على الطاولة", "كتاب على طاولة"),
+        ("والد", "والد سامي مريض", "الد سامي مريض"),
+        ("לון", "לון פה עכשיו", "מלון פה עכשיו"),
+        ("הבית", "הבית ישן מאוד", "בית ישן מאוד"),
+        ("ברלין", "ברלין יפה מאוד", "רלין יפה מאוד"),
+        ("שלום", "שלום גר פה", "לום גר פה"),
+    ],
+)
+async def test_the_very_word_goes_before_one_that_only_ends_so(
+    text_store: TextStore, user: str, asked: str, exact: str, alike: str
+) -> None:
+    newer = an_entry(user, alike, created_at=NOON + minutes(9))
+    await store_entries(text_store, [an_entry(user, exact, created_at=NOON), newer])
+    assert await found(text_store, user, asked) == [exact, alike]
+
+
+async def test_a_list_of_very_many_words_is_answered(text_store: TextStore, user: str) -> None:
+    said = " ".join(f"word{i}" for i in range(1200))
+    await store_entries(text_store, [an_entry(user, said), an_entry(user, "word1")])
+    page = await text_store.page(Selection(user, words=said), limit=9, cursor=None)
+    assert [entry.text for entry in page.entries] == [said]
 
 
 async def test_nobody_finds_anything_in_an_empty_memory(text_store: TextStore, user: str) -> None:

@@ -184,18 +184,29 @@ async def test_words_of_an_older_version_are_those_of_this_one_then(
     await fresh.close()
 
 
-async def test_words_with_accents_are_found_without_them_once_a_file_is_renewed(
-    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("José wohnt in Łódź", "jose lodz"),
+        ("I study psychology", "psychological"),
+        ("My apology was terribly late", "apologize terrible"),
+        ("ฉันเลี้ยงแมวสองตัว", "แมว"),
+        ("קניתי את הבית", "לבית"),
+        ("أسكن في البيت", "وبيت"),
+    ],
+)
+async def test_what_was_stored_under_other_words_is_found_once_a_file_is_renewed(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch, text: str, asked: str
 ) -> None:
-    entry = an_entry(user, "José wohnt in Łódź")
+    entry = an_entry(user, text)
     with monkeypatch.context() as patch:
         patch.setattr(words, "analyze", lambda text: text.lower().split())
         patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
         store = await SqliteTextStore.open(path)
         await store_entries(store, [entry])
-        assert (await store.page(Selection(user, words="jose lodz"), limit=1, cursor=None)).entries == ()
+        assert (await store.page(Selection(user, words=asked), limit=1, cursor=None)).entries == ()
         await store.close()
     again = await SqliteTextStore.open(path)
-    (found,) = (await again.page(Selection(user, words="jose lodz"), limit=1, cursor=None)).entries
+    (found,) = (await again.page(Selection(user, words=asked), limit=1, cursor=None)).entries
     assert found.id == entry.id
     await again.close()

@@ -66,7 +66,7 @@ class _Client(Client):
         await super().publish(subject, payload, reply=reply, headers=headers)
 
     async def _close(self, status: int, do_cbs: bool = True) -> None:
-        for waiting in list(self._resp_map.values()):
+        for waiting in list(self._resp_map.values()):  # findings/nats-py-close-leaves-requests.sh
             if not waiting.done():
                 waiting.set_exception(ConnectionClosedError())
         await super()._close(status, do_cbs)

@@ -52,7 +52,7 @@ class Conversation:
 
     `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed;
     `choosing` is what shall be done to one of the list, as soon as the user says to which; `spoken` is what was
-    answered last in place of the model, or the id of that; `answered` how the last answer of the model begins;
+    answered last in place of the model, `spoken_id` the id of that; `answered` how the last answer of the model begins;
     `decided` the answer that asked for a word, and what was answered to the word.
     """
 
@@ -64,6 +64,7 @@ class Conversation:
     seen_at: float = 0.0
     choosing: str = ""
     spoken: str = ""
+    spoken_id: str = ""
     answered: str = ""
     decided: tuple[str, str] = ("", "")
     _confirm: tuple[str, str, float] | None = None
@@ -77,6 +78,10 @@ class Conversation:
         fresh = (memory for memory in recalled.memories if memory not in self.memories)
         self.memories.extend(fresh)
         self.shown = recalled.ids
+
+    def is_spoken(self, answered: str) -> bool:
+        """Whether this was answered last in place of the model: a client sends its words or its id."""
+        return answered == self.spoken or (answered != "" and answered == self.spoken_id)
 
     def has_heard(self, text: str) -> bool:
         """Whether the user said this lately."""

@@ -90,7 +90,7 @@ class Exchange:
 
     def is_behind(self, conversation: Conversation) -> bool:
         """Whether it follows what was said last in a conversation, which others may have begun alike."""
-        return (self.is_named and not self.sends_all) or self.answered == conversation.spoken
+        return (self.is_named and not self.sends_all) or conversation.is_spoken(self.answered)
 
 
 def conversation_of(asked: Asked, named: str | None, chain: Chain | None) -> str:

@@ -88,7 +88,7 @@ class Following:
     def replied(self, exchange: Exchange, answer_id: str) -> None:
         """Know the same of an answer to a command, of which the model knows nothing."""
         if exchange.asked.has_id:
-            self._conversations.of(exchange.key).spoken = answer_id
+            self._conversations.of(exchange.key).spoken_id = answer_id
             chain = self._chains.of(exchange.key.user_id, exchange.asked)  # something may have been forgotten since
             self._put(exchange, answer_id, chain or Chain(exchange.key.name))
 

@@ -223,7 +223,8 @@ class ChatMemory:
                 return None
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)
-        self._conversations.of(exchange.key).spoken = flat(spoken or "")
+        after = self._conversations.of(exchange.key)
+        after.spoken, after.spoken_id = flat(spoken or ""), ""
         return spoken
 
     async def _spoken(self, exchange: Exchange, conversation: Conversation, question: str) -> str | None:

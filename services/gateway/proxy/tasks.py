@@ -8,6 +8,7 @@ from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.dialects.base import Json, items, member, role_of, string, text_of
 from services.shared.core.front_ends import Request, sets_task
+from services.shared.core.wrappers import spoken_by
 
 _NO_TASK = frozenset({"false", "no", "off", "0", "chat"})
 _TEXTS = ("text", "input_text", "output_text")
@@ -47,10 +48,17 @@ def _request(asked: Asked, heard: Sequence[str]) -> Request:
 
 
 def _as_sent(asked: Asked) -> str:
-    """The newest text in the place of the user with all that a program put around what was typed."""
+    """The newest text in the place of the user with all that a program put around what was typed, but for parts of its
+    own beside it, which tell what happened."""
     given = member(asked.stripped, "messages") or member(asked.stripped, "input")
-    texts = (text_of(member(one, "content"), _TEXTS) for one in reversed(items(given)) if role_of(one) == "user")
+    texts = (_as_typed(member(one, "content")) for one in reversed(items(given)) if role_of(one) == "user")
     return string(given) or next(filter(None, texts), "")
+
+
+def _as_typed(content: Json) -> str:
+    parts = [part for part in items(content) if text_of([part], _TEXTS)]
+    said = [part for part in parts if spoken_by("user", text_of([part], _TEXTS))]
+    return text_of(said or content, _TEXTS)
 
 
 def _fields(body: Json) -> frozenset[str]:

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
+from services.shared.core.lower_names import with_first_names, with_low_openings
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -84,8 +85,12 @@ class Reader:
 
     def _read(self, texts: list[str]) -> list[Found]:
         with self._nlp.memory_zone():  # or every new word would be kept for good
-            documents = self._nlp.pipe(texts, batch_size=64)
-            named = [self._entities((entity.text, entity.label_) for entity in each.ents) for each in documents]
+            written = [with_first_names(text) for text in texts]
+            documents = self._nlp.pipe(map(with_low_openings, written), batch_size=64)
+            named = [
+                self._entities((text[entity.start_char : entity.end_char], entity.label_) for entity in each.ents)
+                for text, each in zip(written, documents, strict=True)
+            ]
         return [
             (entities, [] if _has_names(entities) else self._phrases(text))
             for text, entities in zip(texts, named, strict=True)

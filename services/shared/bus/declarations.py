@@ -16,7 +16,7 @@ PIN_SECONDS = 10.0
 MAX_ACK_PENDING = 8192
 _LETTER_WINDOW = 120.0
 """Seconds for which a letter that is published once more, as its stage died meanwhile, counts as a repetition."""
-_SHORTEST_WINDOW = 0.1
+_SHORTEST_WINDOW = 0.1  # findings/jetstream-duplicate-window.sh
 """The same for turns and events, and as little as the bus takes: it would drop a turn that is published again after it
 was erased. The stores know every repetition, for as long as they know the original."""
 _SECOND = 1_000_000_000

@@ -178,6 +178,7 @@ class PatchedNatsClient(Client):
 
     async def _send_ping(self, future: asyncio.Future[bool] | None = None) -> None:
         """Send a ping in its turn. Ahead of an UNSUB a flush would be over before the last message, which were lost."""
+        # findings/nats-py-flush-overtakes.sh
         self._pongs.append(future if future is not None else asyncio.Future())
         await self._send_command(PING_PROTO)
         await self._flush_pending()

@@ -117,6 +117,7 @@ class RequestBroker(NatsBroker):
             return await handler.handle(request)
 
         router = NatsRouter(middlewares=(middleware,))
+        # A decoder of our own: findings/faststream-plain-text.sh
         router.subscriber(handler.answer.pattern, queue=service, decoder=middleware.decode)(handle)
         self.include_router(router)
 

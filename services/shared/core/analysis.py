@@ -6,14 +6,16 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import get_args
 
 import Stemmer
 
 from services.shared.core import language as languages
 from services.shared.core.language import Language, language_of
+from services.shared.core.prefixes import forms
 from services.shared.core.text import WORD, fold, separate, unfolded, without_accents
+from services.shared.core.unspaced import UNSPACED, overlapping
 
 _STOP_WORDS = """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
@@ -29,16 +31,13 @@ _ASKING_WORDS = """
 
 LONGEST_TERM = 255  # as in Lucene; longer runs are split
 
-_KANA, _SYLLABLE = "\u3040-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_UNSPACED = f"{_KANA}{_SYLLABLE}"
 _TOKEN = re.compile(
     rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|[._'](?=[{WORD}]))[{WORD}]+)*"
     rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
 )
-_LETTER = rf"(?![{_UNSPACED}])[{WORD}]"
-_PART = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
-_RUN = re.compile(f"[{_UNSPACED}]")
-_OF_KANA = re.compile(f"[{_KANA}]")
+_LETTER = rf"(?![{UNSPACED}])[{WORD}]"
+_PART = re.compile(rf"[{UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_RUN = re.compile(f"[{UNSPACED}]")
 _SURROGATE = re.compile("[\ud800-\udfff]+")
 _LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
@@ -54,9 +53,9 @@ _SMALL_WORDS = frozenset().union(*languages.STOP_WORDS.values(), STOP_WORDS)
 
 _LATIN: tuple[Language, ...] = get_args(Language)
 _STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
-_UNSPACED_STOPS = languages.STOP_WORDS["chinese"] | languages.STOP_WORDS["japanese"]
 
 _stemmers = threading.local()
+_OF_A_SCIENCE = re.compile("[aeiouy]logi$")
 
 Alternatives = tuple[str, ...]
 """The terms under any of which a word may be stored."""
@@ -69,9 +68,9 @@ def analyze(text: str) -> list[str]:
     the text; where nothing tells it, and for English, by Porter's (as Lucene's `english` analyzer does). Words in
     Cyrillic are taken for Russian. Stop words of the language are left out. A compound such as snake_case, v1.2.3,
     10:30, node.js or c++ gives its parts and then itself, so that it is found by either. So does a word with an elided
-    article or an ending at an apostrophe (l'école, Ankara'da), and what has accents also gives the term that English
-    rules make of it without them (café: cafe). Of Chinese, Japanese and
-    Korean, each character but kana is a term, and each two that stand beside each other.
+    article or an ending at an apostrophe (l'école, Ankara'da), or with small words that Hebrew and Arabic write onto
+    it, and what has accents also gives the term that English rules make of it without them (café: cafe). What scripts
+    without spaces write together gives its units, and each two that stand beside each other.
     No term contains white space, a control character or a double quote, or is longer than 255 characters.
     Safe to call from several threads.
     """
@@ -101,7 +100,7 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     """By word of a query as it is written, folded, what it is looked for by; without those that only ask."""
     tokens = _tokens(query)
     language = language_of(tokens)
-    every = (language,) if language == "english" else _LATIN
+    every = (language,) if language == "english" else tuple(dict.fromkeys((language or "english", *_LATIN)))
     asked = {token: _alternatives_of_any(token, language or "english", every) for token in tokens}
     if language in (None, "english"):
         asked = {token: tuple(its for its in found if its[0] not in _ASKING) for token, found in asked.items()}
@@ -134,10 +133,7 @@ def _is_of_another_script(token: str) -> bool:
 
 def stems(words: Sequence[str], query: str) -> list[str]:
     """The terms of words, three letters or more each and all of one script, in the language of a query."""
-    if not words:
-        return []
-    found: list[str] = _stemmer_for(words[0], language_of(_tokens(query)) or "english").stemWords(words)
-    return found
+    return _stems_of(words, language_of(_tokens(query)) or "english") if words else []
 
 
 def _tokens(text: str) -> list[str]:
@@ -178,9 +174,11 @@ def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
 
 def _of_part(part: str, language: Language) -> Iterable[str]:
     if _RUN.match(part):
-        return _overlapping(part)
+        return overlapping(part)
     if part in _STOPS["russian" if _CYRILLIC.match(part) else language]:
         return ()
+    if found := forms(part):
+        return found
     bare = _bare(part)
     found = [_stem(part, language), *([_stem(bare, language)] if bare != part else [])]
     if not bare.isascii() and (plain := without_accents(bare)) not in ("", bare):
@@ -196,11 +194,6 @@ def _bare(word: str) -> str:
     if before in _ELIDED:
         return after if len(after) > 2 and after not in _SMALL_WORDS else word
     return before if len(before) > 2 else word
-
-
-def _overlapping(run: str) -> list[str]:
-    alone = [run] if len(run) == 1 else [char for char in run if not _OF_KANA.match(char)]
-    return [term for term in (*alone, *map("".join, pairwise(run))) if term not in _UNSPACED_STOPS]
 
 
 def _alternatives_of_any(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
@@ -224,21 +217,39 @@ def _alternatives_of_part(part: str, language: Language, every: Sequence[Languag
 
 @lru_cache(maxsize=1 << 13)
 def _stems(word: str, every: Sequence[Language]) -> Alternatives:
-    """The stems of a word; those that it has without accents, article or ending are of any language."""
+    """The stems of a word, the likeliest first; those that it has without accents, article or ending are of any
+    language."""
+    if found := forms(word):
+        return tuple(dict.fromkeys(found))
     bare = _bare(word)
     plain = without_accents(bare)[:LONGEST_TERM] or bare
+    likely = (_stem(word, every[0]), _stem(bare, every[0]), _stem(plain, "english"))
     others = (_stem(form, its) for form in dict.fromkeys((bare, plain)) if form != word for its in _LATIN)
-    return tuple(dict.fromkeys((*(_stem(word, its) for its in every), *others)))
+    return tuple(dict.fromkeys((*likely, *(_stem(word, its) for its in every), *others)))
 
 
 def _stem(word: str, language: Language) -> str:
     if len(word) < 3:  # as Porter's own program: "js" is no plural
         return word
-    return str(_stemmer_for(word, language).stemWord(word))
+    return _stems_of([word], language)[0]
 
 
-def _stemmer_for(word: str, language: Language) -> Stemmer.Stemmer:
-    name = "russian" if _CYRILLIC.match(word) else "porter" if language == "english" else language
+def _stems_of(words: Sequence[str], language: Language) -> list[str]:
+    """The stems of words of one script."""
+    name = "russian" if _CYRILLIC.match(words[0]) else "porter" if language == "english" else language
+    found: list[str] = _stemmer(name).stemWords(words)
+    return [_by_later_rules(stem) for stem in found] if name == "porter" else found
+
+
+def _by_later_rules(stem: str) -> str:
+    """The stem by two rules that Porter added later, and the library lacks: assembly is of assemble, psychology of
+    psychological."""
+    if stem.endswith("bli") and len(stem) > len("bli"):
+        return str(_stemmer("porter").stemWord(f"{stem[:-1]}e"))
+    return stem[:-1] if _OF_A_SCIENCE.search(stem) else stem
+
+
+def _stemmer(name: str) -> Stemmer.Stemmer:
     stemmer = getattr(_stemmers, name, None)
     if stemmer is None:  # a Stemmer is not safe to share between threads
         stemmer = Stemmer.Stemmer(name, 0)

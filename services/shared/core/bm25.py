@@ -32,6 +32,7 @@ _OTHERS = 60
 
 def idf(total: int, having: int) -> float:
     """Inverse document frequency of a term that `having` of `total` entries contain, above 0."""
+    # Not that of SQLite: findings/sqlite-fts5-common-word.sh
     return float(np.log1p((total + _OTHERS - having + 0.5) / (having + 0.5)))
 
 

@@ -6,6 +6,8 @@ import re
 from functools import cache
 
 from services.shared.core import wordlists
+from services.shared.core.analysis import is_foreign
+from services.shared.core.names import FIRST_NAMES
 
 _WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
@@ -39,6 +41,8 @@ _NAMING = (
 )
 """Each wording with the forms of words that are no names in it."""
 
+_OF_NAMES = {("lower_names", "names"), ("lower_names", "also words"), ("lower_names", "begins names")}
+
 
 def with_names(text: str) -> str:
     """The text, as long as it was, with a capital where a naming wording names somebody in lower case.
@@ -54,6 +58,47 @@ def with_names(text: str) -> str:
         if _is_name(found["name"], formed)
     }
     return "".join(char.upper() if place in places else char for place, char in enumerate(text)) if places else text
+
+
+_CAPITAL_INSIDE = re.compile(r"(?<=[\w,;)'’] )[A-Z][a-z]")
+_FIRST_NAME = re.compile(r"(?<![\w'’@/.-])(?<!\b(?:an|my) )(?<!\b(?:the|our) )(?<!\ba )[a-z]{3,20}(?![\w@/-]|[.:]\w)")
+"""A word that may be one; a hazel and my dawn are none."""
+
+_BEGINS_NAMES = wordlists.words("lower_names", "begins names") | wordlists.words("lexicon", "interjections")
+_OPENING = re.compile(
+    r"(?:^(?:[-*•] )?|(?<=[.!?] ))(?P<word>[A-Z][a-z]{1,20})(?= (?:[a-z]{1,6} ){0,2}(?P<next>[A-Z][a-z]{1,20}))",
+    re.MULTILINE,
+)
+
+
+def with_first_names(text: str) -> str:
+    """The text, as long as it was, with a capital on each common first name, where none inside a sentence has any.
+
+    What is not English stays as it is: rosa is a colour, too.
+    """
+    if _CAPITAL_INSIDE.search(text):
+        return text
+    known, text = _first_names(), with_names(text)
+    written = _FIRST_NAME.sub(lambda word: word[0].capitalize() if word[0] in known else word[0], text)
+    return text if written == text or is_foreign(text) else written
+
+
+def with_low_openings(text: str) -> str:
+    """The text, as long as it was, in which a first word of a sentence that is no name, before one that may be one, has
+    no capital: who met Anna is not called Met Anna."""
+    return _OPENING.sub(lambda found: found[0].lower() if _opens(*map(str.lower, found.groups())) else found[0], text)
+
+
+def _opens(word: str, after: str) -> bool:
+    """Whether of two words with a capital the first is a common one, or the other a name."""
+    if word in FIRST_NAMES or word in _BEGINS_NAMES:
+        return False
+    return word in _common() or _FORMED_AFTER_CALLED.fullmatch(word) is not None or after in FIRST_NAMES
+
+
+@cache
+def _first_names() -> frozenset[str]:
+    return FIRST_NAMES - wordlists.words("lower_names", "also words") - _common()
 
 
 def _is_name(word: str, formed: re.Pattern[str]) -> bool:
@@ -72,7 +117,7 @@ def _common() -> frozenset[str]:
         line
         for name in _WORDINGS
         for section, found in wordlists.sections(name).items()
-        if (name, section) != ("lower_names", "names") and (name != "language" or section == "english")
+        if (name, section) not in _OF_NAMES and (name != "language" or section == "english")
         for line in found
     )
     return frozenset(word for line in lines for word in re.findall(r"[a-z]{3,}", line))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.language import STOP_WORDS, language_of
+from services.shared.core.prefixes import forms
 from services.shared.core.text import composed, fold, without_accents
 
 _WORD = re.compile(r"\w+")
@@ -45,7 +46,8 @@ _LONG = 7
 class Word(NamedTuple):
     """A word of a topic: the terms it may be stored as, and what it is in a text, in any case or as it is written.
 
-    `name`: it is written with a capital, or in a script of its own, and found as a whole: Müll does not mention Müller.
+    `name`: it is written with a capital, or in a script of its own, and found as a whole: Müll does not mention Müller,
+    nor does Kareem mention Reem in Arabic.
     """
 
     terms: frozenset[str]
@@ -72,7 +74,7 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
     capital = {fold(word) for word in _WORD.findall(topic) if word[0].isupper() and not topic.isupper()}
     found: list[Word] = []
     for key, its in telling.items():
-        if (key in names and key in capital) or _HANGUL.fullmatch(key) or _OF_KANA.fullmatch(key):
+        if (key in names and key in capital) or _HANGUL.fullmatch(key) or _OF_KANA.fullmatch(key) or forms(key):
             found.append(Word(frozenset(chain.from_iterable(its)), folded=key, name=without_accents(key)))
         else:
             found += [Word(frozenset(terms), folded=key) for terms in its]

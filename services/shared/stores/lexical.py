@@ -11,15 +11,24 @@ _FEWEST_CANDIDATES = 100
 _MOST_TERMS = 100
 """A longer query is cut: its further words cost time and change little."""
 
+_MOST_CLAUSES = 900
+"""OpenSearch takes 1,024 in a search, those of the scope and the filters among them."""
+
 
 def terms_of(query: str) -> list[Alternatives]:
-    """The words to look for, each by the terms that it may be stored as."""
-    return analyze_query(query)[:_MOST_TERMS]
+    """The words to look for, each by the terms that it may be stored as; of very many the likeliest of each."""
+    words = analyze_query(query)[:_MOST_TERMS]
+    most = max(map(len, words), default=0)
+    while sum(min(len(word), most) for word in words) > _MOST_CLAUSES:
+        most -= 1
+    return [word[:most] for word in words]
 
 
 def every_word(text: str) -> list[Alternatives]:
-    """What an entry has that has every word of a text: one term of each; no entry has those of a text without words."""
-    return analyze_query(text) or [()]
+    """What an entry has that has every word of a text, as far as that is read: one term of each; no entry has those of
+    a text without words.
+    """
+    return analyze_query(text)[:_MOST_CLAUSES] or [()]
 
 
 def candidates(limit: int) -> int:

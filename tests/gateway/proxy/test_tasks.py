@@ -7,9 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
+from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer, every_api, saying
 from tests.gateway.proxy.test_chat import asking, digested_all, entries
+from tests.polling import eventually
 
 SAID = "I moved to Leeds and my landlord is Owen Marsh."
 Sent = tuple[str, dict[str, Any], dict[str, str]]
@@ -244,3 +246,19 @@ async def test_a_task_that_goes_on_from_an_answer_leaves_its_chat_as_it_is(
     assert title.headers["memory-conversation"] == second.headers["memory-conversation"]
     await digested_all(client, user, 4)
     assert "Herons nest early in Oslo." in {entry.text for entry in await entries(client, user, 4)}
+
+
+async def test_what_a_program_says_of_a_summary_beside_a_message_makes_it_no_task(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    beside = (
+        "<system-reminder>\nthe conversation\n</system-reminder>",
+        "<local-command-stdout>Compacted (ctrl+o to see full summary)</local-command-stdout>\n",
+        "Release day moved to Tuesday.",
+    )
+    parts = [{"type": "text", "text": text} for text in beside]
+    body = {"model": "m-1", "max_tokens": 99, "messages": [{"role": "user", "content": parts}]}
+    answer = await http.post("/messages", json=body, headers={"memory-user": "rose"})
+    assert "task" not in answer.headers.get("memory-degraded", "")
+    kept = await eventually(lambda: client.list(ListRequest(user_id="rose")), lambda r: r.total_count >= 1)
+    assert beside[2] in {entry.text for entry in kept.items}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.facts import Fact, facts_in
-from services.shared.core.lower_names import with_names
+from services.shared.core.lower_names import with_first_names, with_low_openings, with_names
 
 _NAMING = ("name", "partner", "pet", "relationship")
 
@@ -185,3 +186,76 @@ _PIECES = st.sampled_from(
 def test_nothing_but_capitals_changes(text: str) -> None:
     assert len(with_names(text)) == len(text)
     assert with_names(text).casefold() == text.casefold()
+
+
+@pytest.mark.parametrize(
+    ("text", "low"),
+    [
+        ("Met Anna at the station", "met Anna at the station"),
+        ("Emailed Zanele the contract", "emailed Zanele the contract"),
+        ("- Met Anna\n- Called Tom", "- met Anna\n- called Tom"),
+        ("It rained. Walked with Tobias.", "It rained. walked with Tobias."),
+        ("Beat Henrik at chess", "beat Henrik at chess"),
+    ],
+)
+def test_a_first_word_before_a_name_is_read_in_lower_case(text: str, low: str) -> None:
+    assert with_low_openings(text) == low
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna Smith came",
+        "Will Smith was there",
+        "New York is big",
+        "Red Bull gives wings",
+        "Lake Victoria is deep",
+        "Queen Elizabeth died",
+        "Hey Anna, hello",
+        "Thanks Tom",
+        "Mark Twain wrote it",
+        "We met. Anna Smith came",
+        "MET ANNA",
+        "met anna",
+    ],
+)
+def test_what_begins_a_name_keeps_its_capital(text: str) -> None:
+    assert with_low_openings(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("met anna at the station", "met Anna at the station"),
+        ("Met anna at the station. Then called tom.", "Met Anna at the station. Then called Tom."),
+        ("ask nina, tom and clara", "ask Nina, Tom and Clara"),
+        ("i think anna's right", "i think Anna's right"),
+        ("I met Oliver and anna", "I met Oliver and anna"),
+        ("anna.schmidt@example.org", "anna.schmidt@example.org"),
+        ("see /home/anna/notes and @tom", "see /home/anna/notes and @tom"),
+        ("pay max 50 euros, then sue them", "pay max 50 euros, then sue them"),
+        ("the carol and a robin at dawn", "the carol and a robin at dawn"),
+        ("Me gusta la casa rosa.", "Me gusta la casa rosa."),
+        ("das kleid ist rosa und die hose auch", "das kleid ist rosa und die hose auch"),
+        ("my brother zork works at the bank", "my brother Zork works at the bank"),
+    ],
+)
+def test_common_first_names_have_a_capital_where_nothing_inside_has_one(text: str, written: str) -> None:
+    assert with_first_names(text) == written
+
+
+@given(st.text(alphabet="AaNnTtoOmMe .!?-\n@'i", max_size=80))
+def test_no_text_becomes_longer_and_only_its_case_changes(text: str) -> None:
+    for written in (with_first_names(text), with_low_openings(text)):
+        assert written.lower() == text.lower()
+
+
+@pytest.mark.parametrize("text", ["a", "A", "Aa", "Aa ", "a ", "anna ", "Met Anna ", "- ", ". A", "the ", "'", "é"])
+def test_any_text_is_recased_in_linear_time(text: str) -> None:
+    def seconds(length: int) -> float:
+        began = time.process_time()
+        with_low_openings(with_first_names(text * (length // len(text))))
+        return time.process_time() - began
+
+    seconds(10_000)
+    assert seconds(100_000) < 1.0 + 30 * seconds(10_000)

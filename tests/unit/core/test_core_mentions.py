@@ -56,6 +56,10 @@ def test_a_small_word_is_no_name(topic: str, text: str) -> None:
     ("topic", "text"),
     [
         ("Müller", "Herr Müller kommt"),
+        ("แมว", "แมวของฉันชื่อมะลิ"),
+        ("កាហ្វេ", "ខ្ញុំផឹកកាហ្វេ"),
+        ("ירושלים", "ירושלים יפה"),
+        ("ريم", "ريم تسكن في عمان"),
         ("Müller", "Das ist Müllers Auto."),
         ("Müller", "müller called"),
         ("Weiß", "Frau Weiß kommt heute mit."),
@@ -105,6 +109,10 @@ def test_a_name_is_found_in_each_of_its_forms(topic: str, text: str) -> None:
     ("topic", "text"),
     [
         ("Müller", "Der Müll muss raus."),
+        ("แมว", "แม่อยู่บ้าน"),
+        ("ريم", "كريم يسكن في عمان"),
+        ("عيد", "المكان بعيد"),
+        ("ילון", "מה בילון"),
         ("Weiß", "Ich weiß das nicht."),
         ("王明", "明天王"),
         ("콩", "땅콩 먹었다"),

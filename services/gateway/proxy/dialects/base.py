@@ -409,7 +409,7 @@ def said_in(role: Role | None, content: Json, kinds: Container[str]) -> str:
     Of a user all of it may be in quotation marks: so programs pass on what was typed to them on a command line.
     """
     said = spoken_by(role, *_texts(content, kinds))
-    quoted = _QUOTED.fullmatch(said) if role == "user" else None
+    quoted = _QUOTED.fullmatch(said) if role == "user" else None  # findings/opencode-run-quotes.sh
     return quoted[1].replace('\\"', '"') if quoted else said
 
 

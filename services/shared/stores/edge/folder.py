@@ -124,6 +124,7 @@ def _create(path: Path, dimensions: int) -> qdrant.EdgeShard:
 
 
 def _add_missing_indexes(shard: qdrant.EdgeShard) -> None:
+    # They decide what is found: findings/qdrant-edge-index-changes-filters.sh
     present = shard.info().payload_schema
     for field, schema in INDEXES.items():
         if field not in present:

@@ -18,8 +18,8 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind
 
-SCHEMA = 8
-"""Which layout of this program's indices this is; every index says which it has."""
+SCHEMA = 9
+"""Which layout of this program's indices this is, the words in them included; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

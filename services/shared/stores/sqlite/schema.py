@@ -238,6 +238,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _CHANGE_LOG,
     _AGEING,
     (_renew_words,),  # words without their accents, and what stands at an apostrophe
+    (_renew_words,),  # Porter's later rules, units of Thai and its neighbours, words without Hebrew and Arabic prefixes
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
