@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from contracts.envelope import ErrorReply
-from contracts.flow import FLOW
+from contracts.flow import FLOW, Step
 from contracts.v1.dead import DeadLetter
 from services.curate.settings import CurateSettings
 from services.dedupe.settings import DedupeSettings
@@ -68,15 +69,61 @@ def schema_files() -> dict[Path, str]:
     }
 
 
-def services_table() -> str:
-    """Who hears, says, answers and keeps what."""
-    rows = ["| service | does | hears | says | answers | keeps |", "| --- | --- | --- | --- | --- | --- |"]
+def services_list() -> str:
+    """What every service does, hears, says, answers and keeps."""
+    return "\n".join(line for step in FLOW for line in _told(step))
+
+
+def _told(step: Step) -> list[str]:
+    """A service as an item of a list, in lines that are read without scrolling."""
+    what = {
+        "hears": _listed(subject for subject, _ in step.hears),
+        "says": _listed(event.subject for event in step.says),
+        "answers": _verbs(answer.subject for answer in step.answers),
+        "keeps": step.keeps,
+    }
+    told = [f"  - {word}: {text}" for word, text in what.items() if text]
+    return [line for item in (f"- **{step.service}** {step.does}", *told) for line in _lines(item)]
+
+
+def _verbs(subjects: Iterable[str]) -> str:
+    """Subjects that differ in their verb alone are told once, with their verbs."""
+    verbs: dict[str, list[str]] = {}
+    for subject in subjects:
+        verb = next((part for part in subject.split(".")[3:4] if part != "<user>"), "")
+        verbs.setdefault(subject.replace(f".{verb}", ".<verb>", 1) if verb else subject, []).append(f"`{verb}`")
+    told = (
+        f"`{subject}` ({', '.join(names)})" if names != ["``"] else f"`{subject}`" for subject, names in verbs.items()
+    )
+    return ", ".join(told)
+
+
+def pipeline_table() -> str:
+    """Who hears, says and keeps what, at a glance."""
+    rows = ["| service | hears `memory.v1.` | says `memory.v1.` | keeps |", "| --- | --- | --- | --- |"]
     for step in FLOW:
-        hears = " ".join(f"`{subject}`" for subject, _ in step.hears)
-        says = " ".join(f"`{event.subject}`" for event in step.says)
-        answers = " ".join(f"`{answer.subject}`" for answer in step.answers)
-        rows.append(f"| {step.service} | {step.does} | {hears} | {says} | {answers} | {step.keeps} |")
+        heard = _at_a_glance([*(subject for subject, _ in step.hears), *(answer.subject for answer in step.answers)])
+        says = _at_a_glance(event.subject for event in step.says)
+        link = f"[{step.service}](services/{step.service}/README.md)"
+        rows.append(f"| {link} | {heard or 'HTTP, MCP, chats'} | {says or 'answers'} | {step.keeps} |")
     return "\n".join(rows)
+
+
+def _at_a_glance(subjects: Iterable[str]) -> str:
+    """Subjects without what all of them begin with, those of one kind once."""
+    short = (
+        re.sub(r"^(\w+)\..*\..*|^(ops)\..*", r"\1\2.*", subject.removeprefix("memory.v1.")) for subject in subjects
+    )
+    return _listed(dict.fromkeys(short))
+
+
+def _listed(subjects: Iterable[str]) -> str:
+    return ", ".join(f"`{subject}`" for subject in subjects)
+
+
+def _lines(item: str) -> list[str]:
+    indent = " " * (len(item) - len(item.lstrip()) + 2)
+    return textwrap.wrap(item, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def settings_table(classes: Iterable[type[EnvironmentSettings]]) -> str:
@@ -100,7 +147,7 @@ def readmes() -> dict[Path, str]:
     """Each README that has a table made from the code, with that table renewed."""
     services = ROOT / "services"
     tables = {services / folder / "README.md": settings_table(classes) for folder, classes in SETTINGS.items()}
-    tables[services / "README.md"] = services_table()
+    tables |= {services / "README.md": services_list(), ROOT / "README.md": pipeline_table()}
     return {path: _renewed(path.read_text(), table) for path, table in tables.items()}
 
 

@@ -2,7 +2,8 @@
 
 Lines, files and functions are counted in the syntax trees; depth is the number of distinct functions that a new
 statement passes in dedupe, and a question in retrieve, on real SQLite and the real embedded Qdrant engine; OpenSearch's
-requests are counted in its client, where a node can run.
+requests are counted in its client, where a node can run. Of every page it tells how long it is, and its sentences, in
+words, and which bar it misses.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.tokens import Cl100kCounter
 from tests.faults.state_machine_ports import ExactVectors, TinyAnnotator, TinyEmbedder
+from tests.pages import sizes_of_pages
 from tests.servers.opensearch import server_url
 from tests.stores.opensearch_openers import a_store
 
@@ -220,10 +222,22 @@ def sizes() -> Table:
     return table
 
 
+def page_sizes() -> Table:
+    """The size of each page, and which bar it misses."""
+    table = Table("page", "lines", "characters", "longest line", "median", "longest sentence", "misses", box=None)
+    for name, (size, missed) in sizes_of_pages().items():
+        counted = (f"{number:,}" for number in (size.lines, size.characters, size.longest_line))
+        table.add_row(
+            name, *counted, f"{size.median_sentence:g}", f"{size.longest_sentence}", "; ".join(missed) or "none"
+        )
+    return table
+
+
 def main() -> None:
     """Print all figures."""
     console = Console(width=140)
     console.print(sizes())
+    console.print(page_sizes())
     for what, functions in asyncio.run(depths()).items():
         console.print(f"distinct functions of {what}: {functions}", highlight=False)
     url, where = server_url()

@@ -19,10 +19,10 @@ from contracts.v1.turns import Turn
 from services.bench.process import until_digested, up_process
 from services.cli import app
 from services.shared.client import memory_client
+from tests.pages import pages
 from tests.quality.test_eval import CHATS, LOCOMO, LONGMEMEVAL
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md")), *sorted(ROOT.glob("services/*/README.md"))]
 OURS = ("memorybus", "scripts/run")
 PATIENCE = 300.0
 
@@ -68,13 +68,13 @@ _FILES: Mapping[str, object] = {
 }
 _FACTS = "I live in Oslo.\nI prefer uv over pip\n"
 _MEM0 = {"results": [{"id": "1", "memory": "Likes tea", "user_id": "ann"}]}
-_LAST = ("forget", "erase")  # of what the others are asked about
+_LAST = ("forget", "rollup", "erase")  # of what the others are asked about; a roll-up goes with all that it rolled up
 _ID = re.compile(r"ID|[0-9a-f]{8}(-[0-9a-f-]{4,})?")
 
 
 def shown() -> Iterator[tuple[str, ...]]:
     """The words of each command of ours in the pages, once: those in blocks, and those in text with what they take."""
-    for page in PAGES:
+    for page in pages():
         text = page.read_text()
         for block in re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
             yield from _ours(re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE))
@@ -183,10 +183,10 @@ async def test_what_is_asked_of_a_memory_is_answered(tmp_path: Path) -> None:
     (tmp_path / "FILE").write_text('{"user_id": "me", "role": "user", "text": "I prefer uv over pip"}\n')
     async with up_process(tmp_path / "data", ("--ner", "none", "--embedder", "none")) as up:
         async with memory_client(up.nats) as client:
-            for n in range(4):
+            for n in range(8):
                 text = f"The sourdough starter number {n} lives in the blue jar"
                 await client.publish(Turn(user_id="ann", role="user", text=text, conversation_id="c"))
-            await until_digested(client, 4)
+            await until_digested(client, 8)
         for words in sorted(ASKED, key=lambda words: _LAST.index(words[0]) + 1 if words[0] in _LAST else 0):
             failed = await asyncio.to_thread(_failure, words, tmp_path)
             assert not failed, f"{' '.join(words)}: {failed}"

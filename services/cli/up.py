@@ -87,7 +87,7 @@ def up(
 ) -> None:
     """Start memorybus and keep it running until Ctrl-C or SIGTERM.
 
-    Every option is also a setting MEMORYBUS_<NAME>; the README says where they are listed.
+    Every option is also a setting MEMORYBUS_<NAME>; services/README.md says where they are listed.
     """
     settings = settings_from(
         data=data,

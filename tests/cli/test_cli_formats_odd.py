@@ -108,7 +108,7 @@ def test_attachments_are_counted_as_left_out(tmp_path: Path) -> None:
     ("content", "wanted"),
     [
         (zipped(), "x: nothing in the archive is of this --format"),
-        (b"[]", "x: there is nothing in it: see 'Coming from elsewhere' in the README"),
+        (b"[]", "x: there is nothing in it: see services/cli/README.md"),
         (b"null", "x: none of its 1 messages can be read: is it --format chatgpt?"),
     ],
 )

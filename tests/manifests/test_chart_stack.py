@@ -100,11 +100,6 @@ def test_the_values_that_the_readme_shows_are_taken(stack: Path) -> None:
     assert servers(objects(stack, yaml.safe_load(together))) == {*SERVERS}
 
 
-@pytest.mark.parametrize("path", re.findall(r"\]\(([^)]+)\)", README))
-def test_what_the_readme_points_at_exists(path: str) -> None:
-    assert (CHART.parent / path).exists()
-
-
 def test_nobody_but_the_workers_reaches_a_server(stack: Path) -> None:
     found = closed(objects(stack, {server: {"enabled": True} for server in SERVERS}))
     assert found.keys() == {*SERVERS}

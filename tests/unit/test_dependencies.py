@@ -13,7 +13,9 @@ from services.shared.bus.server import find_executable
 
 ROOT = Path(__file__).resolve().parents[2]
 UNUSUAL = re.findall(
-    r"^\| `([\w-]+)` \| [^|]+\| [^|]*(?:MIT|Apache|GPL)", (ROOT / "README.md").read_text(), re.MULTILINE
+    r"^\| `([\w-]+)` \| [^|]+\| [^|]*(?:MIT|Apache|GPL)",
+    (ROOT / "scripts/requirements/README.md").read_text(),
+    re.MULTILINE,
 )
 
 

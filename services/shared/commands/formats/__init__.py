@@ -53,7 +53,7 @@ def read_turns(source: Source) -> Iterator[Turn]:
     if is_empty and (count := source.skipped[UNREADABLE]):
         raise FormatError(f"{source.name}: none of its {count:,} messages can be read: is it --format {source.format}?")
     if is_empty and source.format in _EXPORTS and not source.skipped.total():
-        raise FormatError(f"{source.name}: there is nothing in it: see 'Coming from elsewhere' in the README")
+        raise FormatError(f"{source.name}: there is nothing in it: see services/cli/README.md")
 
 
 def count_turns(source: Source) -> int:

@@ -95,7 +95,7 @@ def _memories(document: Any, name: str) -> Iterator[Any]:
         elif isinstance(part, dict) and isinstance(part.get("payload"), dict):
             yield {"id": part.get("id")} | part["payload"]
         elif isinstance(part, dict) and not {"memory", "data", "text"} & part.keys():
-            wanted = "write what get_all gives into a file: see 'Coming from elsewhere' in the README"
+            wanted = "write what get_all gives into a file: see services/cli/README.md"
             raise FormatError(f"{name}: has no memories in it; {wanted}")
         else:
             yield part

@@ -109,7 +109,7 @@ def read_zep(source: Source) -> Iterator[Turn]:
     for name, document in documents(source, _DOCUMENTS):
         lists = list(_lists(source, document, _Place(name), depth=0))
         if not lists and document != [] and not source.skipped[DELETED]:
-            wanted = "write what thread.get or graph.edge gives into a file: see 'Coming from elsewhere' in the README"
+            wanted = "write what thread.get or graph.edge gives into a file: see services/cli/README.md"
             raise FormatError(f"{name}: has no messages and no facts in it; {wanted}")
         source.notes.update([MORE] if _is_page(lists) else [])
         yield from _read(source, lists)
