@@ -195,7 +195,7 @@ class Proxy:
         if self._guarded and backend.key is None:
             raise Refusal(403, "no_provider_key", _NO_KEY.format(backend.key_setting))
         if backend.key is not None:
-            refuse_what_is_of_others(request.method, path)
+            refuse_what_is_of_others(request.method, path, request.scope["query_string"])
 
     @contextmanager
     def _holding(self, request: Request) -> Iterator[None]:

@@ -11,10 +11,18 @@ from typing import Any
 from services.gateway.proxy.dialects import Asked, Dialect, Said
 from services.gateway.proxy.dialects.base import items
 
-MOST_OBJECTS, MOST_MESSAGES = 200_000, 20_000
-"""Of a request of which the memory takes note: objects, messages."""
+MOST_MESSAGES = 20_000
+"""Messages of a request of which the memory takes note."""
+
+_MOST = {b"{": 200_000, b"[": 200_000, b",": 2_000_000}
+"""Of these signs: each may be a value of its own, for which Python takes a hundred bytes and more."""
 
 _LISTS = ("messages", "input")
+
+
+def has_too_many_parts(raw: bytes) -> bool:
+    """Whether a body may hold so many values that reading it takes seconds and a hundred times its bytes."""
+    return any(raw.count(sign) > most for sign, most in _MOST.items())
 
 
 def read_body(dialect: Dialect, raw: bytes) -> tuple[Any, Asked] | None:
@@ -24,7 +32,7 @@ def read_body(dialect: Dialect, raw: bytes) -> tuple[Any, Asked] | None:
         BadField: a field of memory is not as it must be.
     """
     body = None
-    if raw.count(b"{") <= MOST_OBJECTS:
+    if not has_too_many_parts(raw):
         with suppress(ValueError, RecursionError):
             body = _loads(raw)
     if not isinstance(body, dict) or any(len(items(body.get(name))) > MOST_MESSAGES for name in _LISTS):

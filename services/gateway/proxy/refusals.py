@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from services.gateway.proxy.bodies import has_too_many_parts
 
 _ANSWERED = frozenset(
     """/chat/completions /responses /messages /messages/count_tokens /completions /embeddings /moderations
@@ -27,6 +29,7 @@ _PART = re.compile(r"(?!\.+$)[\w.:~+,=!$&'()* -]+")
 
 NO_PATH = "There is no such path: is a slash too many in it, or a character that has no place in one?"
 _UNREADABLE = "With the operator's key a body is JSON, or a form where files are sent; this one is neither."
+_TOO_MANY = "With the operator's key every part of a body is looked at, and this one has too many."
 _NOT_SHARED = (
     "This would show or change what others have at the model's server: it is passed on with the caller's own key only."
 )
@@ -35,18 +38,22 @@ _NAMED_THERE = (
     "was said yourself."
 )
 _NAMES = frozenset(
-    """previous_response_id conversation container container_id file_id file_ids vector_store_id vector_store_ids
-    skill_id connector_id cached_content""".split()
+    """previousresponseid conversation container containerid fileid fileids vectorstoreid vectorstoreids skillid
+    connectorid cachedcontent""".split()
 )
-"""Fields that name what is kept at the model's server, wherever they stand in a request."""
+"""Fields that name what is kept at the model's server, wherever they stand in a request; however they are spelt."""
+
+_REFERRING = ("input", "content")
+"""Fields whose items may be references."""
 
 _BY_ID = frozenset("audio prompt voice".split())
 """Fields that name it when they hold an object with an id."""
 
 
-_FIELD_NAME = re.compile(rb"(?<![\w])name\*?[ \t]*=[ \t]*\"?([\w\[\].-]{1,64})", re.IGNORECASE)
-_TUNED = re.compile(r"(?:^|[/:])ft[:-]", re.IGNORECASE)
-_TUNED_IN_FORM = re.compile(rb"\n\r?\n(?:[^\r\n]{0,256}[/:])?ft[:-]", re.IGNORECASE)
+_FIELD_NAME = re.compile(rb"(?<!\w)name(\*?)[ \t]*=[ \t]*\"?([^\";\r\n]{1,256})", re.IGNORECASE)
+_LAST_NAME = re.compile(r"[\w-]+(?=\W*$)")
+_TUNED = re.compile(r"(?:^|[/:])\s*ft[:-]", re.IGNORECASE)
+_TUNED_IN_FORM = re.compile(rb"\n\r?\n(?:[^\r\n]{0,256}[/:])?[ \t]*ft[:-]", re.IGNORECASE)
 _DESCRIBES = frozenset("id type object status role name phase".split())
 """Fields of an item that say what it is, and none of what was said."""
 
@@ -78,14 +85,24 @@ def plain_path(raw: bytes, *, is_shared: bool) -> str:
     return path
 
 
-def refuse_what_is_of_others(method: str, path: str) -> None:
+def refuse_what_is_of_others(method: str, path: str, query: bytes = b"") -> None:
     """Refuse with the operator's key all but sending something to a model, and looking which models there are.
 
     Raises:
         Refusal: it is something else.
     """
-    if not (path in _ANSWERED if method == "POST" else method in ("GET", "HEAD") and _MODELS.fullmatch(path)):
+    is_open = path in _ANSWERED if method == "POST" else method in ("GET", "HEAD") and _MODELS.fullmatch(path)
+    if not is_open or _TUNED.search(path):
         raise Refusal(403, "not_shared", _NOT_SHARED)
+    asked = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    if name := next((name for name, _ in asked if _plain(name) in _NAMES), None):
+        raise Refusal(403, "not_shared", _NAMED_THERE.format(name[:64]))
+
+
+def _plain(name: str) -> str:
+    """A name of a field without what spellings differ in; of one in brackets the last."""
+    last = _LAST_NAME.search(name)
+    return (last[0] if last else "").replace("_", "").replace("-", "").lower()
 
 
 def refuse_names_of_others(path: str, content_type: str, raw: bytes) -> None:
@@ -102,6 +119,8 @@ def refuse_names_of_others(path: str, content_type: str, raw: bytes) -> None:
     if path in _FORMS and content_type.strip().lower().startswith("multipart/form-data"):
         _look_through_form(raw)
         return
+    if has_too_many_parts(raw):
+        raise Refusal(413, "too_large", _TOO_MANY)
     try:
         json.loads(raw, object_pairs_hook=_look)
     except (ValueError, RecursionError):
@@ -109,9 +128,9 @@ def refuse_names_of_others(path: str, content_type: str, raw: bytes) -> None:
 
 
 def _look_through_form(raw: bytes) -> None:
-    named = {name.decode().lower().rstrip("[]") for name in _FIELD_NAME.findall(raw)}
-    if name := next(iter(named & _NAMES), None):
-        raise Refusal(403, "not_shared", _NAMED_THERE.format(name))
+    for encoded, name in _FIELD_NAME.findall(raw):
+        if encoded or _plain(unquote_to_bytes(name).decode(errors="replace")) in _NAMES:
+            raise Refusal(403, "not_shared", _NAMED_THERE.format(name.decode("ascii", "replace")[:64]))
     if _TUNED_IN_FORM.search(raw):
         raise Refusal(403, "not_shared", _NAMED_THERE.format("model"))
 
@@ -136,10 +155,11 @@ def _look(pairs: list[tuple[str, Any]]) -> object:
 
 
 def _is_of_others(name: str, value: object) -> bool:
-    if name in _NAMES:
-        return value is not None
+    if _plain(name) in _NAMES:  # an object without an id says what a field is, as the schemas of tools do
+        return value is not None and value is not True
     if name == "model":
-        return isinstance(value, str) and _TUNED.search(value) is not None
-    if name == "input":  # its items may be references; what a tool is given is no list, and may have any fields
+        named = value if isinstance(value, list) else [value]
+        return any(isinstance(one, str) and _TUNED.search(one) is not None for one in named)
+    if name in _REFERRING:  # what a tool is given is no list, and may have any fields
         return isinstance(value, list) and any(isinstance(item, _Reference) for item in value)
     return (name in _BY_ID and isinstance(value, _WithId)) or (name, value) == ("type", "item_reference")

@@ -152,10 +152,10 @@ class Worker(Generic[M]):
 
     async def _run(self) -> None:
         while not self._stopping:
-            batch = await self._pull.next_batch()
-            self._idle.clear()
-            self.progress_at = time.monotonic()
             try:
+                batch = await self._pull.next_batch()
+                self._idle.clear()
+                self.progress_at = time.monotonic()
                 if self._give_way is not None:
                     await self._give_way()
                 with tracing.batch(self.stage.name, [msg.headers for msg in batch]):

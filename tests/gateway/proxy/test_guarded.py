@@ -213,6 +213,7 @@ async def test_with_the_operators_key_nobody_sees_what_others_have_there(
         ("DELETE", "/chat/completions", False),
         ("POST", "/chat/completions/chatcmpl_1", False),
         ("DELETE", "/models/ft:gpt:ann", False),
+        ("GET", "/models/ft:gpt:ann", False),
         ("GET", "/models/../files", False),
         ("GET", "/models/..;/files", False),
         ("GET", "/models/..\\files", False),
@@ -236,7 +237,8 @@ def test_what_is_said_in_a_conversation_names_nobody() -> None:
     said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Yes"}]}
     look = partial(refuse_names_of_others, "/responses", "application/json")
     look(json.dumps({"model": "m", "prompt": "Hi", "input": [call, said]}).encode())
-    tool = {"name": "look", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
+    fields = {"id": {"type": "string"}, "file_id": {"type": "string", "description": "which file"}}
+    tool = {"name": "look", "parameters": {"type": "object", "properties": fields}}
     used = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"id": "42"}}
     look(json.dumps({"tools": [tool], "messages": [{"role": "assistant", "content": [used]}]}).encode())
     look(b'{"audio": {"voice": "alloy", "format": "wav"}, "metadata": {"id": "mine"}}')
@@ -266,6 +268,11 @@ def test_what_is_said_in_a_conversation_names_nobody() -> None:
         '"input": [{"type": "image_generation_call", "id": "ig_of_bob", "result": null}]',
         '"input": [{"type": "reasoning", "id": "rs_of_bob", "summary": []}]',
         '"cached_content": "cachedContents/of-bob"',
+        '"model": " ft:gpt-4o:acme::bob"',
+        '"model": ["ft:gpt-4o:acme::bob"]',
+        '"previousResponseId": "resp_of_bob"',
+        '"Previous_Response_Id": "resp_of_bob"',
+        '"input": [{"role": "user", "content": [{"type": "input_audio", "id": "audio_of_bob"}]}]',
     ],
 )
 async def test_with_the_operators_key_nobody_names_what_others_have_there(
@@ -305,6 +312,17 @@ async def test_what_a_body_names_is_looked_at_whatever_it_is_said_to_be(
     assert model.seen == []
 
 
+@pytest.mark.parametrize("query", ["previous_response_id=resp_of_bob", "a=1&file_id=f", "file%5Fid=f", "fileId=f"])
+async def test_no_query_names_what_others_have_there(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, query: str
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}"}
+    body = {"model": "m-1", "input": "hi"}
+    assert (await http.post(f"/responses?{query}", json=body, headers=headers)).status_code == 403
+    assert model.seen == []
+    assert (await http.get("/models?limit=2&after=m-1", headers=headers)).status_code == 200
+
+
 async def test_a_form_with_a_file_passes_and_one_that_names_a_file_of_others_does_not(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
 ) -> None:
@@ -315,8 +333,13 @@ async def test_a_form_with_a_file_passes_and_one_that_names_a_file_of_others_doe
         return (await http.post("/audio/transcriptions", data=data, files=sound, headers=headers)).status_code
 
     assert await status({"model": "whisper-1", "language": "de"}) == 200
-    refused = [{"model": "ft:whisper:bob"}, {"model": "m", "file_id": "f"}, {"model": "m", "file_ids[]": "f"}]
-    assert [await status(data) for data in refused] == [403] * 3
+    named = ("file_id", "file_ids[]", "images[0][file_id]", "fileId")
+    refused = [
+        {"model": "ft:whisper:bob"},
+        {"model": " ft:whisper:bob"},
+        *({"model": "m", name: "f"} for name in named),
+    ]
+    assert [await status(data) for data in refused] == [403] * len(refused)
     assert len(model.seen) == 1
 
 

@@ -12,8 +12,9 @@ from unittest.mock import Mock
 import httpx
 import pytest
 
-from services.gateway.proxy.bodies import MOST_MESSAGES, MOST_OBJECTS, read_body
+from services.gateway.proxy.bodies import MOST_MESSAGES, read_body
 from services.gateway.proxy.dialects import DIALECTS
+from services.gateway.proxy.refusals import Refusal, refuse_names_of_others
 from services.gateway.proxy.withheld import MOST_SENT, is_announced
 from tests.gateway.proxy.backend import ModelServer
 
@@ -30,10 +31,28 @@ def test_a_chat_of_too_many_messages_is_not_read(path: str, *, count: int, is_re
     assert (read_body(DIALECTS[path], json.dumps(body).encode()) is not None) is is_read
 
 
-def test_a_body_of_too_many_objects_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", [b"{}", b"[]", b'{"k":[]}', b"1"])
+def test_a_body_of_too_many_parts_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
     monkeypatch.setattr("services.gateway.proxy.bodies._loads", lambda raw: pytest.fail("it was parsed"))
-    body = b'{"messages": [' + b"{}," * MOST_OBJECTS + b"{}]}"
+    body = b'{"messages": [], "x": [' + (part + b",") * 2_100_000 + part + b"]}"
     assert read_body(DIALECTS["/v1/chat/completions"], body) is None
+    with pytest.raises(Refusal) as refused:
+        refuse_names_of_others("/chat/completions", "application/json", body)
+    assert refused.value.status == 413
+
+
+def test_of_a_very_long_message_both_ends_are_looked_at() -> None:
+    document = "We walked along the shore and had tea. " * 100_000
+    text = f"<document>\n{document}\n</document>\n\nWhat is this about?"
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+    read = read_body(DIALECTS["/v1/chat/completions"], body)
+    assert read is not None
+    assert read[1].question == "What is this about?"
+    plain = json.dumps({"model": "m", "messages": [{"role": "user", "content": document}]}).encode()
+    read = read_body(DIALECTS["/v1/chat/completions"], plain)
+    assert read is not None
+    assert len(read[1].question or "") < 300_000
+    assert (read[1].question or "").startswith("We walked along the shore")
 
 
 def test_of_one_message_so_much_is_looked_at_as_a_memory_can_have() -> None:

@@ -415,8 +415,16 @@ def said_in(role: Role | None, content: Json, kinds: Container[str]) -> str:
 
 def _texts(content: Json, kinds: Container[str]) -> list[str]:
     if not isinstance(content, list):
-        return [string(content)]
-    return [text for part in content if kind_of(part) in kinds and (text := string(member(part, "text")))]
+        return [_both_ends(string(content))]
+    texts = (string(member(part, "text")) for part in content if kind_of(part) in kinds)
+    return [_both_ends(text) for text in texts if text]
+
+
+def _both_ends(text: str) -> str:
+    """As much of a text as is looked at: of a very long one how it begins and how it ends, where people's words are."""
+    if len(text) <= 2 * _LONGEST_SAID:
+        return text
+    return f"{text[:_LONGEST_SAID]}\n…\n{text[-_LONGEST_SAID:]}"
 
 
 def as_sent(asked: Asked, at: int | None = None) -> str:
