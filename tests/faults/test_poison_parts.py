@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryRef
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, StoredLetter
+from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import MAX_ATTEMPTS, Stage, Worker, read_json, split
 from services.shared.errors import Poison
@@ -211,3 +213,22 @@ def test_halves_name_all_entries_once_in_order_with_ids_that_no_path_changes(cou
     else:
         expected = [EntryAccepted.of([ref], at=event.occurred_at) for ref in REFS[:count]]
         assert singles(event) == expected
+
+
+async def test_a_stage_whose_bus_cannot_be_asked_for_a_while_goes_on(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetch, failed = PullConsumer.next_batch, list[str]()
+
+    async def failing_twice(pull: PullConsumer) -> Any:
+        if len(failed) < 2:
+            failed.append("TooLarge")
+            raise ValueError("larger than the bus takes now")
+        return await fetch(pull)
+
+    monkeypatch.setattr(PullConsumer, "next_batch", failing_twice)
+    async with at_work(bus, lambda ref: None) as enricher:
+        ref = REFS[0]
+        await say(bus, ref)
+        await eventually(lambda: asyncio.sleep(0, enricher.effects), lambda effects: effects == {ref.id: 1}, within=20)
+    assert [record.message for record in caplog.records].count("stage_failed") == 2
