@@ -16,36 +16,51 @@ _PERSON = re.compile(
     f"{wordlists.pattern('front_ends', 'first person')}|{wordlists.pattern('wrappers', 'persons')}", re.IGNORECASE
 )
 _MARGIN = r"(?:[#*>_=-]{1,6}[ \t]{0,2}){0,2}"
+_COLON = r"[*_ \t]{0,3}(?:\([^()\n]{1,40}\)[ \t]?)?[:：][*_]{0,3}"
+_LABEL = r"(?=[^\n:：]{1,160}[:：]|#|(?-i:[A-Z' ]{1,60}[ \t]{0,3}(?:\n|\Z)))"
+"""What a label has: a colon, or the signs of a heading, or capitals alone."""
 
 
 def _compiled(form: str, *sections: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(form.format(*(wordlists.pattern("wrappers", one) for one in sections), margin=_MARGIN), flags)
+    return re.compile(
+        form.format(
+            *(wordlists.pattern("wrappers", one) for one in sections), margin=_MARGIN, colon=_COLON, label=_LABEL
+        ),
+        flags,
+    )
 
 
 _INTRODUCTION = _compiled(r"{margin}{0}", "introduction")
 _CAPTION_OF_BLOCK = _compiled(r"{margin}{0}", "caption of a block")
-_HANDED_LABEL = _compiled(r"{margin}{0}\W{{0,3}}:", "handed label")
+_HANDED_LABEL = _compiled(r"{margin}{0}{colon}", "handed label")
+_SOURCE_LABEL = _compiled(r"{label}{margin}{0}(?:{colon})?", "source label")
 _SLOT = _compiled(
-    r"^{margin}(?:(?P<by>{0})|(?P<said>{1})|(?P<bare>{2}))[*_ \t]{{0,3}}:[*_]{{0,3}}[ \t]{{0,4}}",
+    r"^{label}{margin}(?:(?P<by>{0})|(?P<said>{1})|(?P<bare>{2}))(?:{colon}[ \t]{{0,4}}|[*_ \t]{{0,3}}$)",
     *("said by", "said label", "said before an answer"),
     flags=re.IGNORECASE | re.MULTILINE,
 )
 _EMPTY_LABEL = _compiled(
-    r"(?:\n|\A){margin}(?:[^\W_]{{1,20}} ){{0,2}}(?:{0}|{1})[*_ \t]{{0,3}}:?[\s*_]*\Z", "answer label", "said label"
+    r"(?:\n|\A){label}{margin}(?:(?:[^\W_]{{1,20}} ){{0,2}}(?:{0}|{1})(?:{colon}|[*_ \t]{{0,3}})|{2}{colon})[\s*_]*\Z",
+    *("answer label", "said label", "answers in short"),
 )
-_ANSWER = _compiled(r"\n{margin}{0}[*_ \t]{{0,3}}:", "answer label")
+_ANSWER = _compiled(r"\n{margin}{0}{colon}", "answer label")
 _ASKED = _compiled(
     r"^{margin}{0}[^\n:]{{0,120}}:[ \t]{{1,4}}(?=\S)", "introduction", flags=re.IGNORECASE | re.MULTILINE
 )
 _SAID_OF_DATA = _compiled("{0}", "said of data")
-_NOTE = re.compile(r"\s{0,8}\[(?P<note>[^\[\]]{1,600})\][ \t]{0,8}\r?\n(?=\s{0,80}\S)")
+_NOTE = re.compile(r"\s{0,8}[\[(](?P<note>[^\[\]()]{1,600})[\])][ \t]{0,8}\r?\n(?=\s{0,80}\S)")
+_LAST_NOTE = re.compile(r"(?<=\S)\s{0,8}\n[ \t]{0,8}[\[(](?P<note>[^\[\]()]{1,600})[\])]\s{0,8}\Z")
+_SENTENCE = re.compile(r"[^.!?]+")
 _NOTE_LABEL = re.compile(r"([^\W\d_][\w ]{0,30}):(?=\s)")
 _NOTED = wordlists.words("wrappers", "noted by a program")
 _SAID_IN_DATA = wordlists.words("wrappers", "said in data")
+_SAID_BY_USER = wordlists.words("wrappers", "said by a user in data")
+_BY_USER = re.compile(r"\b(?:user|human)(?:\b|_)", re.IGNORECASE)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _LINES_OF_INTRODUCTION = 5
 _LONGEST_LINE = 400
 _LEAST_WORDS = 3
+_LONGEST_NOTE = 700
 _MOST_NOTES = 8
 
 
@@ -62,7 +77,8 @@ def introduces_block(line: str) -> bool:
 def is_handed_over(part: str) -> bool:
     """Whether a part of a message begins with a label, on a line of its own, of what a program hands over."""
     first = _first_line(part)
-    is_label = first.endswith(":") and _HANDED_LABEL.fullmatch(first) is not None
+    label = _HANDED_LABEL.fullmatch(first)
+    is_label = label is not None and (" " in first or _SOURCE_LABEL.fullmatch(first) is not None)
     return is_label and not _is_own(first) and part.strip() != first
 
 
@@ -73,7 +89,10 @@ def without_preface(text: str) -> str:
         if found is None or not _is_note(found["note"]):
             break
         text = text[found.end() :]
-    return _beside_data(text) if text.lstrip().startswith("{") else text
+    last = _LAST_NOTE.search(text[-_LONGEST_NOTE:])
+    if last is not None and _is_note(last["note"]):
+        text = text[: len(text) - len(last[0])]
+    return _beside_data(text) if text.lstrip().startswith(("{", "[{")) else text
 
 
 def in_template(text: str) -> str:
@@ -99,10 +118,15 @@ def _is_template(head: str, slot: re.Match[str], *, is_answered: bool) -> bool:
     first = _first_line(head)
     if _is_own(first):
         return False
-    if is_answered or any(map(introduces, _first_lines(head))):
+    if is_answered or any(
+        introduces(one[0].lstrip()) for line in _first_lines(head) for one in _SENTENCE.finditer(line)
+    ):
         return True
-    label = _HANDED_LABEL.match(first) if slot.re is _SLOT else None
-    return label is not None and (bool(slot["by"]) or (label.end() == len(first) and not _is_own(head)))
+    if slot.re is not _SLOT:
+        return False
+    if slot["by"]:
+        return " " in slot["by"] or _HANDED_LABEL.match(first) is not None
+    return _SOURCE_LABEL.fullmatch(first) is not None and not _is_own(head)
 
 
 def _first_lines(text: str) -> Iterator[str]:
@@ -136,8 +160,16 @@ def _beside_data(text: str) -> str:
         return text
     rest = text[end:]
     if not rest:
-        said = [value for key, value in data.items() if key.lower() in _SAID_IN_DATA and isinstance(value, str)]
-        is_said = len(said) == 1 and len(data) > 1 and len(said[0].split()) >= _LEAST_WORDS
-        return said[0] if is_said else text
+        return _said_in(data) or text
     is_apart = data and rest.lstrip(" \t\r").startswith("\n")
     return text if not is_apart or _SAID_OF_DATA.search(_first_line(rest)) else rest.strip()
+
+
+def _said_in(data: object) -> str:
+    """The only part of JSON that is named as what was said, beside others."""
+    if not isinstance(data, dict) or len(data) == 1:
+        return ""
+    is_users = any(isinstance(value, str) and _BY_USER.match(value) for value in data.values())
+    names = _SAID_IN_DATA | _SAID_BY_USER if is_users else _SAID_IN_DATA
+    said = [value for key, value in data.items() if key.lower() in names and isinstance(value, str)]
+    return said[0].strip() if len(said) == 1 and len(said[0].split()) >= _LEAST_WORDS else ""
