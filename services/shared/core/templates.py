@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from services.shared.core import wordlists
+from services.shared.core.marks import split
 
 _PERSON = re.compile(
     f"{wordlists.pattern('front_ends', 'first person')}|{wordlists.pattern('wrappers', 'persons')}", re.IGNORECASE
@@ -48,12 +49,14 @@ _ASKED = _compiled(
     r"^{margin}{0}[^\n:]{{0,120}}:[ \t]{{1,4}}(?=\S)", "introduction", flags=re.IGNORECASE | re.MULTILINE
 )
 _SAID_OF_DATA = _compiled("{0}", "said of data")
-_NOTE = re.compile(r"\s{0,8}[\[(](?P<note>[^\[\]()]{1,600})[\])][ \t]{0,8}\r?\n(?=\s{0,80}\S)")
-_LAST_NOTE = re.compile(r"(?<=\S)\s{0,8}\n[ \t]{0,8}[\[(](?P<note>[^\[\]()]{1,600})[\])]\s{0,8}\Z")
+_IN_BRACKET = r"[ \t]{0,8}(?:\[([^\[\]]{1,600})\]|\(([^()]{1,600})\)|<!--([^<>]{1,600})-->)"
+_NOTE = re.compile(rf"\s{{0,8}}{_IN_BRACKET}[ \t]{{0,8}}\r?\n(?=\s{{0,80}}\S)")
+_LAST_NOTE = re.compile(rf"(?<=\S)\s{{0,8}}\n{_IN_BRACKET}\s{{0,8}}\Z")
 _SENTENCE = re.compile(r"[^.!?]+")
-_NOTE_LABEL = re.compile(r"([^\W\d_][\w ]{0,30}):(?=\s)")
+_NOTE_LABEL = re.compile(r"([^\W\d_][\w ]{0,30})(?:[:=：]| [-–—] )")
 _NOTED = wordlists.words("wrappers", "noted by a program")
 _SAID_IN_DATA = wordlists.words("wrappers", "said in data")
+_NOT_SAID_IN_DATA = wordlists.words("wrappers", "not said in data")
 _SAID_BY_USER = wordlists.words("wrappers", "said by a user in data")
 _BY_USER = re.compile(r"\b(?:user|human)(?:\b|_)", re.IGNORECASE)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -86,11 +89,11 @@ def without_preface(text: str) -> str:
     """A text without the notes and the JSON that a program put before it; what was said in it, where all is JSON."""
     for _ in range(_MOST_NOTES):
         found = _NOTE.match(text)
-        if found is None or not _is_note(found["note"]):
+        if found is None or not _is_note(found):
             break
         text = text[found.end() :]
     last = _LAST_NOTE.search(text[-_LONGEST_NOTE:])
-    if last is not None and _is_note(last["note"]):
+    if last is not None and _is_note(last):
         text = text[: len(text) - len(last[0])]
     return _beside_data(text) if text.lstrip().startswith(("{", "[{")) else text
 
@@ -143,12 +146,11 @@ def _is_own(text: str) -> bool:
     return _PERSON.search(text) is not None
 
 
-def _is_note(note: str) -> bool:
-    """Whether a note in a bracket is a program's: by its label, or by more than one."""
-    labels = _NOTE_LABEL.findall(note)
-    if not labels or _is_own(note):
-        return False
-    return len(labels) > 1 or not _NOTED.isdisjoint(labels[0].lower().split())
+def _is_note(found: re.Match[str]) -> bool:
+    """Whether a note in a bracket is a program's, by a label in it."""
+    note = found[found.lastindex or 0]
+    labels = [set(split(label)) for label in _NOTE_LABEL.findall(note)]
+    return not _is_own(note) and any(words & _NOTED or words > {"user"} for words in labels)
 
 
 def _beside_data(text: str) -> str:
@@ -167,7 +169,7 @@ def _beside_data(text: str) -> str:
 
 def _said_in(data: object) -> str:
     """The only part of JSON that is named as what was said, beside others."""
-    if not isinstance(data, dict) or len(data) == 1:
+    if not isinstance(data, dict) or len(data) == 1 or not _NOT_SAID_IN_DATA.isdisjoint(map(str.lower, data)):
         return ""
     is_users = any(isinstance(value, str) and _BY_USER.match(value) for value in data.values())
     names = _SAID_IN_DATA | _SAID_BY_USER if is_users else _SAID_IN_DATA
