@@ -48,6 +48,11 @@ _ANSWER = _compiled(r"\n{margin}{0}{colon}", "answer label")
 _ASKED = _compiled(
     r"^{margin}{0}[^\n:]{{0,120}}:[ \t]{{1,4}}(?=\S)", "introduction", flags=re.IGNORECASE | re.MULTILINE
 )
+_USERS_TURN = re.compile(
+    r"<\|(?:(?:user|human)|\w{0,20}start\w{0,20}\|>[ \t]{0,4}(?:user|human)[ \t]{0,4}(?:<\|\w{1,40})?)(?:\|>|\n)",
+    re.IGNORECASE,
+)
+_TURNS_END = re.compile(r"<\|\w{1,40}\|>|</s>")
 _SAID_OF_DATA = _compiled("{0}", "said of data")
 _IN_BRACKET = r"[ \t]{0,8}(?:\[([^\[\]]{1,600})\]|\(([^()]{1,600})\)|<!--([^<>]{1,600})-->)"
 _NOTE = re.compile(rf"\s{{0,8}}{_IN_BRACKET}[ \t]{{0,8}}\r?\n(?=\s{{0,80}}\S)")
@@ -87,6 +92,7 @@ def is_handed_over(part: str) -> bool:
 
 def without_preface(text: str) -> str:
     """A text without the notes and the JSON that a program put before it; what was said in it, where all is JSON."""
+    text = _of_user(text) if text.startswith("<|") else text
     for _ in range(_MOST_NOTES):
         found = _NOTE.match(text)
         if found is None or not _is_note(found):
@@ -96,6 +102,12 @@ def without_preface(text: str) -> str:
     if last is not None and _is_note(last):
         text = text[: len(text) - len(last[0])]
     return _beside_data(text) if text.lstrip().startswith(("{", "[{")) else text
+
+
+def _of_user(text: str) -> str:
+    """The last turn of a user between the tokens of a model; the whole text where there is none."""
+    turns = [*_USERS_TURN.finditer(text)]
+    return _TURNS_END.split(text[turns[-1].end() :], maxsplit=1)[0].strip() or text if turns else text
 
 
 def in_template(text: str) -> str:
