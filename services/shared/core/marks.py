@@ -37,6 +37,7 @@ _PARTS_OF_LINE = re.compile(r"([^\w\n]*+)(\w(?:.*\w)?)([^\w\n]*+)", re.DOTALL)
 _RULES = frozenset("=-*#~_+<>|:@%&$/;!^.•─━═")
 _ENDING = re.compile(rf"\b(?:{'|'.join(sorted(_ENDS | _BEGINS))})\b|^[^\w\n]{{2,40}}+\w", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<run>`{3,}+|~{3,}+|:{3,}+|\"{3}|'{3}|%{3,}+|@{3,}+)(?P<info>[^\n]*)$", re.MULTILINE)
+_MAP = re.compile(r"^(?:[⋮│][^\n]*(?:\n|\Z))+", re.MULTILINE)
 _MOST_APART = 8  # marks of one name that are looked at for the one which another closes
 
 
@@ -212,6 +213,8 @@ def _lines(text: str) -> Iterator[Mark]:
         if len(line[0]) > _LONGEST_LINE or not (found := _PARTS_OF_LINE.fullmatch(line[0])):
             continue
         left, label, right = found[1].strip(), found[2], found[3].strip()
+        if "(" in label:
+            right = right.removeprefix(")").strip()
         is_signed = left.endswith("/") and not left.endswith("//")
         left = left.rstrip("/") if is_signed else left
         if not _RULES.issuperset(left) or not _RULES.issuperset(right):
@@ -232,6 +235,7 @@ def _is_line(mark: Mark, left: str, right: str) -> bool:
 
 def fences(text: str) -> Iterator[Pair]:
     """Blocks between fences: of backticks or tildes to the end where nothing closes them, else closed ones."""
+    yield from (_outline(found) for found in _MAP.finditer(text) if "⋮" in found[0])
     opener: re.Match[str] | None = None
     for found in _FENCE.finditer(text):
         if found["run"][0] in found["info"]:
@@ -245,6 +249,11 @@ def fences(text: str) -> Iterator[Pair]:
             opener = found
     if opener is not None and opener["run"][0] in "`~":
         yield _fence(opener, len(text), len(text), is_closed=False)
+
+
+def _outline(found: re.Match[str]) -> Pair:
+    """Lines of a file of which others are left out."""
+    return Pair(Mark("⋮", (), found.start(), found.start()), *found.span(), found.span())
 
 
 def _fence(opener: re.Match[str], inner: int, end: int, *, is_closed: bool) -> Pair:

@@ -13,6 +13,14 @@ from typing import NamedTuple, TypeVar
 from contracts.v1.turns import Turn
 from services.shared.core import wordlists
 from services.shared.core.marks import TAG, Mark, Marked, Pair, Places, fences, marked, split
+from services.shared.core.templates import (
+    below_label,
+    in_template,
+    introduces,
+    introduces_block,
+    is_handed_over,
+    without_preface,
+)
 from services.shared.core.thoughts import without_thoughts
 
 _MARKUP = wordlists.words("wrappers", "markup")
@@ -23,6 +31,9 @@ _SAID, _SAID_WEAKLY, _SAID_AT_LAST, _BESIDE = (
     wordlists.words("wrappers", name) for name in ("said", "said weakly", "said if nothing else is", "said beside")
 )
 
+_SAID_AS_A_WHOLE = wordlists.words("wrappers", "said as a whole")
+_FOREWORD = re.compile(wordlists.pattern("wrappers", "foreword"), re.IGNORECASE)
+_RESULT = re.compile(r"\[[^\n]{1,180}\][^\n\]]{0,40}:")
 _USERS = frozenset({"user", "human"})
 
 T = TypeVar("T", bound=Turn)
@@ -136,7 +147,8 @@ def _spoken(parts: Sequence[str], nested: int) -> str:
     read = _typed([_read(part, nested) for part in parts])
     said = [one for part in read for one in part.said]
     surest = max((one.surety for one in said), default=0)
-    rest = "\n".join(part.rest for part in read if part.rest).strip()
+    left = [part.rest for part in read if part.rest]
+    rest = "\n".join([one for one in left if not is_handed_over(one)] or left).strip()
     if surest > 1 or not rest:
         return "\n".join(one.said for one in said if one.surety == surest)
     return rest
@@ -168,7 +180,13 @@ def without_rules(text: str, systems: Sequence[str]) -> str:
 
 
 def _read(text: str, nested: int) -> _Part:
-    text = text.removeprefix("\ufeff")
+    whole = text.removeprefix("\ufeff").strip()
+    unwrapped = _unwrapped(without_preface(whole), nested)
+    rest = in_template(unwrapped.rest)
+    return _Part(rest, unwrapped.is_wrapped or rest != whole, unwrapped.said)
+
+
+def _unwrapped(text: str, nested: int) -> _Part:
     if not _MAY_WRAP.search(text):
         return _Part(text.strip())
     marks = marked(text)
@@ -177,10 +195,11 @@ def _read(text: str, nested: int) -> _Part:
         return _Part(_under_own_heading(text).strip())
     first, *rest = _kept(text, wrappers)
     rest = [_RULED.sub("", piece) for piece in rest]
-    is_rules = any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)
+    is_rules = (any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)) or _FOREWORD.search(first) is not None
     has_caption = not first.strip() and bool(text[: wrappers[0].begin].strip())
     if is_rules or has_caption or _ANSWER.search(rest[-1]):
         rest = [_without_scaffold(piece) for piece in rest]
+    rest[-1] = below_label(rest[-1])
     kept = ["" if is_rules else first, *rest]
     return _Part(_joined(kept), True, tuple(one for one in wrappers if one.said))
 
@@ -212,7 +231,9 @@ def _without_caption(before: str, wrapper: _Wrapper) -> str:
     is_label = line[0].endswith(":") and len(words) < _LEAST_WORDS
     is_named = not set(words).isdisjoint(wrapper.names)
     is_caption = is_heading and (is_named or line[0].endswith(":") or _PATH.search(line[0]) is not None)
-    return above[: line.start()] if is_caption or (is_label and is_named) else before
+    is_introduction = line[0].endswith(":") and (introduces(line[0]) or _RESULT.fullmatch(line[0]) is not None)
+    is_caption = is_caption or is_introduction or (is_label and is_named)
+    return above[: line.start()] if is_caption else before
 
 
 def _is_rules(before: str, wrappers: Sequence[_Wrapper], marks: Marked) -> bool:
@@ -336,6 +357,7 @@ class _Reading:
         is_quotes = pair.opener.kind[0] in "\"':%@"
         info, size = pair.opener.note, pair.inner[1] - pair.inner[0]
         is_document = len(pair.opener.words) == 1 and not _DOCUMENTS.isdisjoint(pair.opener.words)
+        label = label or introduces_block(line)
         if not (label or is_quotes or is_document or _OF_FILE.search(info) or size > _LONGEST_FENCE):
             return None
         begin = self._text.rindex(line, 0, pair.begin) if label else pair.begin
@@ -362,6 +384,8 @@ def _names_said(mark: Mark) -> int:
     """How surely a mark says that what it opens was said: 3, or 2; 1 where it counts if nothing else is left; or 0."""
     parts = {part for part in mark.parts if not part.isdigit()}
     own, is_users = parts - _BESIDE, not parts.isdisjoint(_USERS)
+    if "_".join(mark.parts) in _SAID_AS_A_WHOLE:
+        return 2
     if not (own or is_users) or (mark.kind == TAG and mark.note.strip() and not is_users):
         return 0
     known = (_SAID, _SAID | _SAID_WEAKLY, _SAID | _SAID_WEAKLY | _SAID_AT_LAST)
