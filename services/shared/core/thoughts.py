@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from services.shared.core import wordlists
 from services.shared.core.marks import TAG, Mark, Pair, fences, marked, split
@@ -18,6 +19,12 @@ _CHANNEL = re.compile(r"<\|channel\|>[ \t]*(\w+)[^<\n]{0,200}(?:<\|constrain\|>[
 _LEAKED = re.compile(r"\s*analysis(?=[A-Z\W])")
 _FINAL = "assistantfinal"
 _SIGNS_OF_CHANNELS = re.compile(r"<\|(?:start|end|return|call|message|channel|constrain)\|>(?:assistant\b)?")
+_LABEL = re.compile(
+    r"^(?P<before>[ \t>#*_(\[]{0,8})(?P<words>[^\W\d_]{2,20}(?:[ \t][^\W\d_]{2,20}){0,2})[*_ \t]{0,4}"
+    r"(?P<colon>[:：]?)[*_]{0,3}(?:(?<=[:：*_])[ \t]|[ \t]*$)",
+    re.MULTILINE,
+)
+_ASIDE = {("*", "*"), ("(", ")"), ("_", "_"), ("[", "]")}
 _ENDS_SENTENCE = re.compile(r"[.!?…:。！？：][\"'”’)\]*_]*\s*$|^\s*$|\n[ \t]*$")
 _INDENTED = re.compile(r"\n(?: {4}|\t)[ \t]*\Z")  # a block of code
 _GOES_ON = re.compile(r"[ \t]+[^\W\d_A-ZÀ-Þ]|[ \t]*[,;.!?)`'’\"]")
@@ -34,7 +41,28 @@ def without_thoughts(answer: str) -> str:
         kept.append(text[end:begin].strip())
         end = until
     said = "\n\n".join(filter(None, (*kept, text[end:].strip() if kept else text)))
-    return _unwrapped(said.strip())
+    return _unwrapped(_behind_labels(said.strip()))
+
+
+def _behind_labels(text: str) -> str:
+    """What an answer says behind the label of an answer, where it begins with one of thoughts; or behind a first
+    paragraph of thoughts that is quoted, or in stars or brackets."""
+    first = _LABEL.match(text)
+    if first is None or not _names(first, _THOUGHTS):
+        return text
+    answers = [label for label in _LABEL.finditer(text, first.end()) if _names(label, _ANSWERS)]
+    if answers:
+        return text[answers[-1].end() :].strip()
+    aside, _, rest = text.partition("\n\n")
+    is_aside = all(line.startswith(">") for line in aside.split("\n")) or (aside[0], aside[-1]) in _ASIDE
+    return rest.strip() if is_aside and rest.strip() else text
+
+
+def _names(label: re.Match[str], what: AbstractSet[str]) -> bool:
+    """Whether a label says that thoughts follow, or the answer; one without a colon is a heading."""
+    words = frozenset(label["words"].lower().split())
+    is_label = label["colon"] or "#" in label["before"]
+    return bool(is_label) and not words.isdisjoint(what) and words <= what | _BESIDE | _ANSWERS
 
 
 def _final_channel(text: str) -> str:

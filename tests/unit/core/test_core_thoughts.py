@@ -168,3 +168,41 @@ def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
 
     short = min(seconds(25_000) for _ in range(2))
     assert seconds(200_000) < 40 * max(short, 0.005)  # quadratic is 64 times
+
+
+LABELLED = [
+    "**Thinking:** maybe they live in Madrid.\n\n**Answer:** {}",
+    "Thinking Process:\n\n1. maybe Madrid\n2. no\n\nFinal answer: {}",
+    "> Reasoning: maybe Madrid\n> and left-handed\n\n{}",
+    "*thinks: maybe Madrid*\n\n{}",
+    "(Thinking: maybe Madrid)\n\n{}",
+    "### Thinking\nmaybe Madrid\n\n### Response\n{}",
+    "Thought: maybe Madrid\nThought: or Rome\nFinal Answer: {}",
+    "Reasoning:\nmaybe Madrid\n\nAnswer:\n{}",
+    "## Reasoning\n\nmaybe\n\n## Final answer\n\n{}",
+    "Internal monologue: maybe\n\nReply: {}",
+]
+
+
+@pytest.mark.parametrize("form", LABELLED)
+def test_thoughts_below_a_label_are_none_of_the_answer(form: str) -> None:
+    answer = "You live in Rome.\n\nShall I go on?"
+    assert without_thoughts(form.format(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Reasoning models are good at maths. Answer: yes.",
+        "Thoughts on your essay: it is good.",
+        "My thinking: you should rest. Eat well.",
+        "Analysis: the court ruled in 1990.\n\nMore to follow.",
+        "Reason: the plug was loose.",
+        "*Thinking, Fast and Slow* is a book.\n\nI like it.",
+        "(Reason: weather)",
+        "Reason for the delay: rain.\n\nSolution: wait.",
+        "Thinking about Rome? Here is a plan:\n\nAnswer: go in May.",
+    ],
+)
+def test_an_answer_that_begins_like_thoughts_stays(answer: str) -> None:
+    assert without_thoughts(answer) == answer
