@@ -192,7 +192,8 @@ async def test_a_statement_is_forgotten_in_its_own_words(memory: Memory) -> None
 @pytest.mark.parametrize(
     "wish",
     ["forget what I owe Mirko", "forget how much I owe Mirko", "forget who I owe money",
-     "forget that I owe Mirko money", "please delete what I owe Mirko from your memory", "forget that I have debts with Mirko"],
+     "forget that I owe Mirko money", "please delete what I owe Mirko from your memory",
+     "delete the fact that I owe Mirko 300 euros", "forget that I have debts with Mirko"],
 )  # fmt: skip
 async def test_a_clause_means_what_says_most_of_it_in_other_words(memory: Memory, wish: str) -> None:
     for text in ("I owe Mirko 300 euros", "I grow tomatoes", "I live in Porto", "I like chess"):

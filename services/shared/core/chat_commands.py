@@ -154,7 +154,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             rf"forget (?P<lone>{_NAME}(?:(?<='s)(?: [\w-]+){{1,2}})?)",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
-            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
+            rf"(?:forget|{_REMOVE} the fact) that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
             rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_CLAUSE})",
             rf"forget (?P<asked>{_ASKED} {_CLAUSE})",
             rf"{_REMOVE} (?P<asked>{_ASKED} {_CLAUSE}) from {_MEMORY}",

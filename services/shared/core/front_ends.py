@@ -49,7 +49,7 @@ _ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "bro
 _MAKES, _HANDOVER, _CONTINUED = _compiled("makes"), _compiled("handover"), _compiled("continued")
 _LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
 _FIRST_PERSON, _OF_SOMETHING = _compiled("first person"), _compiled("of something")
-_MACHINE, _TALKS, _BY_PERSON = _compiled("machine"), _compiled("talks"), _compiled("by a person")
+_MACHINE, _BY_PERSON = _compiled("machine"), _compiled("by a person")
 _ANSWERS = _compiled("answers somebody")
 
 
@@ -66,13 +66,18 @@ _LABELLED = re.compile(
     rf"(?:^|\n)\W{{0,4}}{wordlists.pattern('front_ends', 'slot')}\W{{0,2}}[:：][^\n]*", re.IGNORECASE
 )
 _SLOT = re.compile(
-    rf"(?:^|\n)[ \t]*\W{{0,4}}{wordlists.pattern('front_ends', 'slot')}\W{{0,3}}[:：]"
+    rf"(?:^|\n)[ \t]*\W{{0,4}}(?:{wordlists.pattern('front_ends', 'slot')}"
+    rf"|(?:[a-z]+ )?(?P<named>{wordlists.pattern('front_ends', 'named slot')}))\W{{0,3}}[:：]"
     rf"|<(?={wordlists.pattern('front_ends', 'handed tag')}>)|\"\"\"",
     re.IGNORECASE,
 )
 _OPEN_LABEL = re.compile(r"[^\w\n]{0,4}(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[^\w\n]{0,2}[:：]\W{0,4}")
-_LEAST_TOLD, _MOST_OPENING = 12, 80
-"""Characters from which on something is told of what is handed over, and those in which it is only announced."""
+_FILLED = re.compile(r"(?:^|\n)(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[:：][ \t]*\S")
+_OF_TEMPLATE = 2
+"""Labels with something behind them that only a template has."""
+
+_LEAST_TOLD = 12
+"""Characters from which on something is told of what is handed over."""
 
 _COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
@@ -109,7 +114,7 @@ def sets_task(request: Request) -> bool:
     return (
         is_task(text)
         or _is_for_a_list(request.fields)
-        or (not request.has_tools and (_is_for_tasks(request.system) or _is_all_handed(text, request.system)))
+        or (not request.has_tools and _is_for_tasks(request.system))
         or _is_of_transcript(text, request)
         or any(_asks_for_what_follows(before, text) for before in request.before)
         or _repeats(text, request.heard)
@@ -179,21 +184,12 @@ def _works_on_slot(text: str) -> bool:
         told = _plain(text[-_HEAD:].rpartition("\n\n")[2])
     if len(told) < _LEAST_TOLD or told[:1].islower() or _BY_PERSON.search(told):
         return False
+    is_named = not slot["named"] or slot["named"].lower() in told.lower()
+    if not is_named and len(_FILLED.findall(text[: 2 * _HEAD])) < _OF_TEMPLATE:
+        return False
     last = text[-_HEAD:].rpartition("\n")[2]
     is_open = _OPEN_LABEL.fullmatch(last) is not None and not _ANSWERS.search(last)
     return is_open or _FORM.search(told) is not None
-
-
-def _is_all_handed(text: str, system: str) -> bool:
-    """Whether a message is nothing but what is handed over to a model that nobody talks to and that fills in a form."""
-    slot = _SLOT.search(text[:_HEAD])
-    if not slot or not system or len(system) > _SYSTEM or (_BY_ROLE.match(text) and not _BY_MODEL.search(text)):
-        return False
-    opening, told = text[: slot.start()].strip(), _plain(system)
-    is_opening = not opening or (len(opening) <= _MOST_OPENING and opening.endswith(":"))
-    if not is_opening or _FIRST_PERSON.search(opening):
-        return False
-    return not (_TALKS.search(told) or _FOR_PERSONS.search(told)) and _FORM.search(told) is not None
 
 
 def _is_aside(told: str) -> bool:
