@@ -33,14 +33,16 @@ ChatVerb = Literal[
 
 
 class ChatCommand(Message):
-    """What a text asks for; `about` is the topic of recalling and forgetting, the words of a
-    correction, what an answer rests on, and which side of a conflict holds; `when` the time of what was said.
-    `or_chat`: where nothing is found it is meant for whoever talks. `of_list`: it is about what was listed just before,
-    at these `places`, of which -1 is the last, or all of it; without a list it is meant for whoever talks, too."""
+    """What a text asks for; `about` is the topic of recalling and forgetting, the words of a correction, what an answer
+    rests on, and which side of a conflict holds; `when` the time of what was said. `in_clause`: `about` is a clause,
+    which a memory may tell in part, or in other words. `or_chat`: where nothing is found it is meant for whoever talks.
+    `of_list`: it is about what was listed just before, at these `places`, of which -1 is the last, or all of it;
+    without a list it is meant for whoever talks, too."""
 
     verb: ChatVerb
     about: str = ""
     when: str = ""
+    in_clause: bool = False
     or_chat: bool = False
     of_list: bool = False
     places: tuple[int, ...] = ()

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from contracts.ports import Filters, Key, Scope, Selection, TextStore
 from contracts.v1.chat import ChatCommand, CommandRequest
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import newest_in
+from services.shared.core import wordlists
 from services.shared.core.aliases import people_of
 from services.shared.core.analysis import analyze, telling_terms
 from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
@@ -47,6 +49,7 @@ _SEVERAL = re.compile(r"^(?>.*?\bforget about\b).*(?:,| and | or )", re.IGNORECA
 _POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_WEAK = wordlists.words("chat_commands", "weak words")
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -182,7 +185,8 @@ async def _about(said: Said) -> list[Entry]:
     entries = list({entry.id: entry for entry in (*active, *others)}.values())  # one may go out of use meanwhile
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
-    return await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars)
+    find = _saying_most if said.command.in_clause else partial(_mentioning, in_any=in_any)
+    return await beside_the_loop(lambda: find(entries, words), chars)
 
 
 async def beside_its_words(said: Said) -> Beside:
@@ -256,6 +260,25 @@ def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool
         if found := [entry for entry in mentioning if states_something(entry.text)]:
             return found
     return []
+
+
+def _saying_most(entries: Sequence[Entry], words: Sequence[Word]) -> list[Entry]:
+    """The entries that tell something with all of these words or, where none has, with most of them and half at least.
+
+    A word that many memories have, such as "like", counts as nothing where it stands alone.
+    """
+    if found := _mentioning(entries, words, in_any=False):
+        return found
+    telling = [entry for entry in entries if states_something(entry.text)]
+    shared = {entry.id: [w for w in words if has(words_in(entry.text, entry.tags), w)] for entry in telling}
+    most = max((len(its) for its in shared.values() if not _WEAK.issuperset(word.folded for word in its)), default=0)
+    if 2 * most < len(words):
+        return []
+    return [
+        one
+        for one in telling
+        if len(its := shared[one.id]) == most and not _WEAK.issuperset(word.folded for word in its)
+    ]
 
 
 def _pointed_at(said: Said) -> Sequence[str]:

@@ -189,6 +189,23 @@ async def test_a_statement_is_forgotten_in_its_own_words(memory: Memory) -> None
     assert not (await memory.says("forget that Pluto was a planet")).understood, "a wish to whoever talks"
 
 
+@pytest.mark.parametrize(
+    "wish",
+    ["forget what I owe Mirko", "forget how much I owe Mirko", "forget who I owe money",
+     "forget that I owe Mirko money", "please delete what I owe Mirko from your memory",
+     "delete the fact that I owe Mirko 300 euros", "forget that I have debts with Mirko"],
+)  # fmt: skip
+async def test_a_clause_means_what_says_most_of_it_in_other_words(memory: Memory, wish: str) -> None:
+    for text in ("I owe Mirko 300 euros", "I grow tomatoes", "I live in Porto", "I like chess"):
+        await say(memory.store, text)
+    asked = await memory.says(wish)
+    assert [entry.text for entry in asked.items] == ["I owe Mirko 300 euros"]
+    await memory.says(wish, confirm=asked.token)
+    assert await memory.texts() == {"I grow tomatoes", "I live in Porto", "I like chess"}
+    for other in ("forget that I like cilantro", "forget where my spare key is", "forget that I have a boat"):
+        assert (await memory.says(other)).token is None
+
+
 async def test_a_confirmation_fits_its_text_its_user_and_its_time(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,8 +51,9 @@ class Conversation:
     """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed.
 
     `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed;
-    `choosing` is what shall be done to one of the list, as soon as the user says to which; `spoken` is what was
-    answered last in place of the model, `spoken_id` the id of that; `answered` how the last answer of the model begins;
+    `choosing` is what shall be done to some of the list, whose texts are the `options`, as soon as the user says to
+    which; `spoken` is what was answered last in place of the model, `spoken_id` the id of that; `answered` how the last
+    answer of the model begins;
     `decided` the answer that asked for a word, and what was answered to the word.
     """
 
@@ -63,6 +64,7 @@ class Conversation:
     listed: bool = False
     seen_at: float = 0.0
     choosing: str = ""
+    options: tuple[str, ...] = ()
     spoken: str = ""
     spoken_id: str = ""
     answered: str = ""

@@ -52,7 +52,8 @@ from services.gateway.proxy.withheld import (
 from services.gateway.spoken import changes_nothing
 from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no
-from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
+from services.shared.core.chat_commands import asks_to_forget, command_in
+from services.shared.core.choices import chosen
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks
 from services.shared.core.overview import Line, with_overview
 from services.shared.core.salience import is_small_talk
@@ -76,6 +77,9 @@ _MORE_PATIENCE = 0.05
 _COMMAND_PATIENCE = 10.0
 _ANSWERED_SOON = 0.5
 _GO_INCOGNITO = "go incognito"
+_CHOOSING = {"forget": "forget", "forget_about": "forget", "pin": "pin", "unpin": "unpin"}
+"""By what a list was shown for, what is done to those that are chosen of it."""
+
 _LOOKED_UP_PATIENCE = 5.0
 _OF_CONVERSATION = frozenset[ChatVerb](("incognito_start", "incognito_end", "state"))
 """Commands about a conversation itself, not about what was said there."""
@@ -238,8 +242,8 @@ class ChatMemory:
             return again
         text, token = confirmed or (question, None)
         choosing, conversation.choosing = conversation.choosing, ""
-        if choosing and is_choice(text):
-            text = f"{choosing} {text}"
+        if choosing and not confirmed and (places := chosen(question, conversation.options)):
+            text = f"{choosing} {', '.join(map(str, places))}"
         command = command_in(text)
         if command is None and exchange.wishes_incognito:
             await self._spoken(exchange, conversation, _GO_INCOGNITO)
@@ -281,8 +285,9 @@ class ChatMemory:
         if not reply.understood or (may_pass and not any(tells_of(entry, command.about) for entry in reply.items)):
             return None
         conversation.listed = bool(reply.items)
-        if reply.verb in ("forget", "pin", "unpin") and len(reply.items) > 1 and not command.of_list:
-            conversation.choosing = reply.verb
+        if reply.verb in _CHOOSING and len(reply.items) > 1 and token is None:
+            conversation.choosing = _CHOOSING[reply.verb]
+            conversation.options = tuple(entry.text for entry in reply.items)
         if reply.items:
             conversation.shown = tuple(entry.id for entry in reply.items)[:MOST_IDS]
         if reply.needs_confirmation and reply.token:

@@ -13,6 +13,7 @@ from contracts.v1.chat import ChatCommand, ChatVerb
 from services.shared.core import wordlists
 from services.shared.core.command_spelling import respelled
 from services.shared.core.language import language_of
+from services.shared.core.listed_places import PLACE, PLACES, places_in
 from services.shared.core.text import fold
 from services.shared.core.unwanted import wish_alone
 
@@ -70,17 +71,12 @@ _SUBJECT = (
 )
 _INFO = "(?:all|any)(?: of)?(?: the| your)? (?:info|information|data|details|facts)(?: you have)?"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_ITEM = "(?:one|memory|entry|item|point|thing|line)"
-_PLACE = (
-    rf"(?:(?:the )?(?:{'|'.join(_ORDINALS)}|last|\d{{1,2}}(?:st|nd|rd|th))(?: {_ITEM})?"
-    rf"|(?:(?:the )?(?:number|no\.?|{_ITEM}) |#)?\d{{1,2}})"
-)
-_PLACES = rf"(?P<places>{_PLACE}(?:(?:,| and|, and) {_PLACE})*)"
+_PLACES = rf"(?P<places>{PLACES})"
 _ALL_LISTED = (
     "(?P<all>(?:both|these|those|all (?:of )?(?:these|those))(?: memories| entries| ones)?"
     "|all of them|both of them|them(?: all| both)?)"
 )
+_ASKED = wordlists.pattern("chat_commands", "asked")
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -158,8 +154,10 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             rf"forget (?P<lone>{_NAME}(?:(?<='s)(?: [\w-]+){{1,2}})?)",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
-            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
+            rf"(?:forget|{_REMOVE} the fact) that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
             rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_CLAUSE})",
+            rf"forget (?P<asked>{_ASKED} {_CLAUSE})",
+            rf"{_REMOVE} (?P<asked>{_ASKED} {_CLAUSE}) from {_MEMORY}",
         ),
     ),
     (
@@ -167,14 +165,14 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
         (
             f"unpin (?:{_THAT}|it)(?: memory)?",
             f"remove the pin from (?:{_THAT}|it)(?: memory)?",
-            f"unpin (?P<places>{_PLACE})",
+            f"unpin (?P<places>{PLACE})",
         ),
     ),
     (
         "pin",
         (
             f"pin (?:{_THAT}|it)(?: memory| one)?",
-            f"pin (?P<places>{_PLACE})",
+            f"pin (?P<places>{PLACE})",
             "pin what i (?:just )?said",
             rf"pin(?: that|:) (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
             f"(?:keep|leave) (?:{_THAT}|it)(?: memory)? (?:pinned|forever)",
@@ -272,8 +270,6 @@ _CORRECTION = re.compile(
     r" *(?P<words>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_CHOICE = re.compile(_PLACES, re.IGNORECASE)
-_ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
 _KNOWS = re.compile(r"\byou know (?:anything |something )?about\b", re.IGNORECASE)
 _FORGETS_THAT = re.compile(r"\bforget that \S+ \S", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
@@ -333,11 +329,17 @@ _OF_SEVERAL = re.compile(
 )
 """Wishes about several things."""
 
-_STATES = re.compile(
+_GOES_ON = (
     r"\b(?:and|or) (?:i|we|you|he|she|it|they|then|so|please"
     r"|tell|give|write|help|let|remember|book|buy|call|make|send)\b"
+)
+_STATES = re.compile(
+    rf"{_GOES_ON}"
     r"|\b(?:is|are|was|were|has|have|will|would|can)\b",
     re.IGNORECASE,
+)
+_NO_ASKED = re.compile(
+    rf"{_GOES_ON}|{_NO_CLAUSE.pattern}|{wordlists.pattern('chat_commands', 'of the talk')}", re.IGNORECASE
 )
 _OTHER_VERB = re.compile(rf"\b{wordlists.pattern('chat_commands', 'verbs of other languages')}\b", re.IGNORECASE)
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
@@ -366,7 +368,7 @@ def _not_to_be_kept(said: str) -> ChatCommand | None:
 
 
 def _understood(said: str) -> ChatCommand | None:
-    words = _without_manners(said)
+    words = without_manners(said)
     if _WANTED.search(said):
         words = re.sub(r"^forget about (?!my |our )(?=[a-z])", "forget everything about ", words)
     commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
@@ -390,17 +392,12 @@ def asks_in_general(text: str) -> bool:
     return _KNOWS.search(respelled(text)) is not None
 
 
-def is_choice(text: str) -> bool:
-    """Whether a text says no more than which of a list is meant: "the second one", "1 and 3"."""
-    return len(text) <= _LONGEST and _CHOICE.fullmatch(_without_manners(text)) is not None
-
-
 def asks_to_forget(text: str) -> bool:
     """Whether a text is a wish to have something forgotten, understood or not, and tells nothing beside it."""
     said = text.translate(_APOSTROPHES).strip()
     if len(said) > _LONGEST or "\n" in said:
         return False
-    words = _YES_FIRST.sub("", _without_manners(respelled(said)))
+    words = _YES_FIRST.sub("", without_manners(respelled(said)))
     if _INSTRUCTS.match(words) or (_OF_SEVERAL.fullmatch(words) and not _STATES.search(words)):
         return True
     return _WISH.fullmatch(words) is not None and not (_TELLS_MORE.search(words) or _is_of_other_language(words))
@@ -412,7 +409,8 @@ def _is_of_other_language(words: str) -> bool:
     return is_other and _OTHER_VERB.search(words) is not None
 
 
-def _without_manners(said: str) -> str:
+def without_manners(said: str) -> str:
+    """What is said without "please" and the like around it."""
     said = " ".join(said.split())
     while found := _POLITE_BEFORE.match(said):
         said = said[found.end() :]
@@ -438,20 +436,14 @@ def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
     if _is_unfit(verb, groups):
         return None
     if "all" in groups or "places" in groups:
-        return ChatCommand(verb=verb, of_list=True, places=_places_in(groups.get("places", "")))
+        return ChatCommand(verb=verb, of_list=True, places=places_in(groups.get("places", "")))
     if when := groups.get("when"):
         return ChatCommand(verb=verb, about=f"what you said {when}", when=when)
     about = next((groups[name] for name in _WHOLE if name in groups), groups.get("about", ""))
-    return ChatCommand(verb=verb, about=about, or_chat=bool(about) and _may_be_chat(verb, groups, found.string))
-
-
-def _places_in(words: str) -> tuple[int, ...]:
-    found = (match.groupdict() for match in _ONE_PLACE.finditer(words.lower()))
-    places = (
-        -1 if one["last"] else int(one["number"]) if one["number"] else _ORDINALS.index(one["ordinal"]) + 1
-        for one in found
+    in_clause = verb == "forget_about" and not _IN_CLAUSE.isdisjoint(groups)
+    return ChatCommand(
+        verb=verb, about=about, in_clause=in_clause, or_chat=bool(about) and _may_be_chat(verb, groups, found.string)
     )
-    return tuple(dict.fromkeys(places))
 
 
 def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:
@@ -462,13 +454,16 @@ def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:
     return not _OR_CHAT.isdisjoint(groups) or bool(clause and (_AND.search(clause) or not _OWN.search(clause)))
 
 
-_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact", "lone", "named")
+_WHOLE = ("mine", "asked", "clause", "datum", "several", "held", "quoted", "fact", "lone", "named")
 _OR_CHAT = frozenset(("fact", "lone", "mention"))
+_IN_CLAUSE = frozenset(("asked", "clause"))
 
 
 def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
     """Whether what was found is no topic: an idiom, a matter of the talk itself, or the beginning of something else."""
     topic = groups.get("about", "")
+    if asked := groups.get("asked"):
+        return not _OWN.search(asked) or _NO_ASKED.search(asked) is not None
     if clause := groups.get("clause"):
         return bool(_NO_CLAUSE.search(clause) or _IDIOM.fullmatch(clause))
     if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):

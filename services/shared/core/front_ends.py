@@ -49,6 +49,8 @@ _ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "bro
 _MAKES, _HANDOVER, _CONTINUED = _compiled("makes"), _compiled("handover"), _compiled("continued")
 _LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
 _FIRST_PERSON, _OF_SOMETHING = _compiled("first person"), _compiled("of something")
+_MACHINE, _BY_PERSON = _compiled("machine"), _compiled("by a person")
+_ANSWERS = _compiled("answers somebody")
 
 
 def _labels(section: str) -> re.Pattern[str]:
@@ -63,6 +65,20 @@ _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,400}[\"”“»]")
 _LABELLED = re.compile(
     rf"(?:^|\n)\W{{0,4}}{wordlists.pattern('front_ends', 'slot')}\W{{0,2}}[:：][^\n]*", re.IGNORECASE
 )
+_SLOT = re.compile(
+    rf"(?:^|\n)[ \t]*\W{{0,4}}(?:{wordlists.pattern('front_ends', 'slot')}"
+    rf"|(?:[a-z]+ )?(?P<named>{wordlists.pattern('front_ends', 'named slot')}))\W{{0,3}}[:：]"
+    rf"|<(?={wordlists.pattern('front_ends', 'handed tag')}>)|\"\"\"",
+    re.IGNORECASE,
+)
+_OPEN_LABEL = re.compile(r"[^\w\n]{0,4}(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[^\w\n]{0,2}[:：]\W{0,4}")
+_FILLED = re.compile(r"(?:^|\n)(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[:：][ \t]*\S")
+_OF_TEMPLATE = 2
+"""Labels with something behind them that only a template has."""
+
+_LEAST_TOLD = 12
+"""Characters from which on something is told of what is handed over."""
+
 _COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
 _HEADING = re.compile(rf"#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'heading')}\W{{0,4}}\n", re.IGNORECASE)
@@ -114,8 +130,10 @@ def is_task(text: str) -> bool:
     asking = next(_asking(head), "")
     if asking and not _OWN.search(asking) and _is_formal(asking, head):
         return True
+    if _works_on_slot(text):
+        return True
     told = _plain(_instruction(text))
-    if _FIRST_PERSON.search(told) or _OWN.search(told):
+    if _BY_PERSON.search(told) or _OWN.search(told):
         return False
     if _DIFF.search(text[:_HEAD]) and any(map(_CHANGE.match, _sentences(told))):
         return _FORM.search(told) is not None
@@ -155,6 +173,25 @@ def _instruction(text: str) -> str:
     return _LABELLED.sub("\n", _QUOTED.sub(" ", unfenced))
 
 
+def _works_on_slot(text: str) -> bool:
+    """Whether a form is wanted, and nothing else, of what stands behind a label or in a tag, and nobody says "I"."""
+    text = text[:_LONGEST].strip()
+    slot = _SLOT.search(text[: 2 * _HEAD])
+    if not slot or not text[slot.end() :].strip():
+        return False
+    told = _plain(text[: slot.start()])
+    if len(told) < _LEAST_TOLD:
+        told = _plain(text[-_HEAD:].rpartition("\n\n")[2])
+    if len(told) < _LEAST_TOLD or told[:1].islower() or _BY_PERSON.search(told):
+        return False
+    is_named = not slot["named"] or slot["named"].lower() in told.lower()
+    if not is_named and len(_FILLED.findall(text[: 2 * _HEAD])) < _OF_TEMPLATE:
+        return False
+    last = text[-_HEAD:].rpartition("\n")[2]
+    is_open = _OPEN_LABEL.fullmatch(last) is not None and not _ANSWERS.search(last)
+    return is_open or _FORM.search(told) is not None
+
+
 def _is_aside(told: str) -> bool:
     """Whether something is wanted that answers nobody."""
     return any(kind.search(told) for kind in (_LABEL, _SUMMARY, _ASIDE))
@@ -179,7 +216,7 @@ def _is_for_tasks(system: str) -> bool:
     sentence, whole = next(asking, ""), _plain(system[:_SYSTEM])
     if sentence:
         return _is_formal(sentence, whole)
-    if any(map(_MAKES.match, _sentences(head))):
+    if any(map(_MAKES.match, _sentences(head))) or _MACHINE.search(head):
         return _FORM.search(whole) is not None
     is_short = len(system) <= _SYSTEM and _BROAD_CHAT.search(head)
     return bool(is_short) and _is_aside(head) and _is_formal(head, head) and not _OWN.search(head)

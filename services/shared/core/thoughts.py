@@ -10,6 +10,7 @@ from services.shared.core import wordlists
 from services.shared.core.marks import TAG, Mark, Pair, fences, marked, split
 
 _THOUGHTS, _ANSWERS = wordlists.words("wrappers", "thoughts"), wordlists.words("wrappers", "answers")
+_ANSWER_LABELS = wordlists.words("wrappers", "answer labels")
 _BESIDE = wordlists.words("wrappers", "thoughts beside")
 _NEAR = 40
 _LONGEST_MARK = 256  # characters from its first sign to the end of its name
@@ -50,7 +51,7 @@ def _behind_labels(text: str) -> str:
     first = _LABEL.match(text)
     if first is None or not _names(first, _THOUGHTS):
         return text
-    answers = [label for label in _LABEL.finditer(text, first.end()) if _names(label, _ANSWERS)]
+    answers = [label for label in _LABEL.finditer(text, first.end()) if _names(label, _ANSWER_LABELS)]
     if answers:
         return text[answers[-1].end() :].strip()
     aside, _, rest = text.partition("\n\n")
@@ -62,7 +63,7 @@ def _names(label: re.Match[str], what: AbstractSet[str]) -> bool:
     """Whether a label says that thoughts follow, or the answer; one without a colon is a heading."""
     words = frozenset(label["words"].lower().split())
     is_label = label["colon"] or "#" in label["before"]
-    return bool(is_label) and not words.isdisjoint(what) and words <= what | _BESIDE | _ANSWERS
+    return bool(is_label) and not words.isdisjoint(what) and words <= what | _BESIDE
 
 
 def _final_channel(text: str) -> str:

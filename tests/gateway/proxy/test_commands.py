@@ -56,6 +56,30 @@ async def test_after_a_list_that_is_what_is_on_the_screen(
     assert "forgotten: “Nice weather.”" in await told("forget that")
 
 
+@pytest.mark.parametrize(
+    "choice", ["the second one", "only the last", "just number 2 please", "only the Brompton", "yes, but not the first"]
+)
+async def test_one_of_what_waits_for_a_word_is_chosen_by_its_place_or_its_word(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, choice: str
+) -> None:
+    await chat(http, user, "My bike is a red Gazelle.", memory_id="c1")
+    await chat(http, user, "My other bike is a folding Brompton.", memory_id="c1")
+    await digested_all(client, user, 3)  # the model says the same each time
+
+    async def told(text: str) -> str:
+        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
+
+    listed = await told("forget my bikes")
+    kept = "Gazelle" if listed.index("Gazelle") < listed.index("Brompton") else "Brompton"
+    if "Brompton" in choice:
+        kept = "Gazelle"
+    again = await told(choice)
+    assert "will be forgotten" in again
+    assert kept not in again
+    assert "Forgotten: 1 memory." in await told("yes")
+    assert kept in await told("What do you remember about my bike?")
+
+
 async def test_one_of_a_list_is_named_by_its_number(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:

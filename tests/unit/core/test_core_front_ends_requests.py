@@ -27,7 +27,9 @@ def test_by_the_newest_message_alone_less_than_half_of_the_tasks_are_known() -> 
 @pytest.mark.parametrize(
     "piece",
     ["you are a ", "you are a to ", "you are a that ", "analyze a and ", "based on a, ", "### Output\n", '"', "title ",
-     "the user ", "给", "only return the ", "<a>", "```", "user:\n", "- x\n", "please ", "please quickly "],
+     "the user ", "给", "only return the ", "<a>", "```", "user:\n", "- x\n", "please ", "please quickly ",
+     "message: ", "\n\nText:\n", "answer the ", "reply one ", '"""', "<fim_prefix>", "a-'",
+     "you are a memory ", "given the chat history "],
 )  # fmt: skip
 def test_requests_of_any_length_are_read_in_time_that_grows_with_them(piece: str) -> None:
     started = time.perf_counter()
