@@ -19,7 +19,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import Frame, Role
 from services.shared.core import wordlists
 from services.shared.core.bounded import filled
-from services.shared.core.own_words import SENTENCE_END
+from services.shared.core.own_words import SENTENCE_END, is_text_to_come
 from services.shared.core.traits import ByText
 
 _Held = Literal["fiction", "supposition", "text"]
@@ -108,7 +108,7 @@ def _read(before: Frame | None, text: str) -> _Reading:
         opened = None if held else _opened(said, _straight(text[begin : begin + _LONGEST_SENTENCE]))
         if opened:
             after = _goes_on(opened, said, text[end:])
-            held = None if opened == "text" and _QUOTED.search(said) else opened
+            held = None if opened == "text" and (_QUOTED.search(said) or is_text_to_come(said, text[end:])) else opened
         if not (held or opened):
             earnest.append((begin, end))
     return _Reading(tuple(earnest), after)

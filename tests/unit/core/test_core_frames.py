@@ -87,3 +87,20 @@ def test_what_is_said_before_a_frame_and_after_it_is_left_stands_where_it_stood(
 def test_a_text_of_any_length_is_whole_where_no_frame_is_opened() -> None:
     text = "I live in Leeds. " * 3000
     assert frames.stated(text, "user", None) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "earnest"),
+    [
+        ("Please translate this letter to English. My deadline is Friday.", "My deadline is Friday."),
+        ("Proofread my thesis. I live in Leeds now.", "I live in Leeds now."),
+        ("Could you shorten this essay? My boss is Tim now.", "My boss is Tim now."),
+        ("Translate this sentence. I moved to Rome.", ""),
+        ("Translate this letter: Dear aunt. I moved to Rome.", ""),
+        ("Translate this letter.\nI moved to Rome.\nYours, Ann", ""),
+        ("Proofread my letter. Dear aunt, I moved to Rome. It is warm here.", ""),
+        ("Write a letter to my aunt. I have moved to Rome.", ""),
+    ],
+)
+def test_a_single_sentence_is_no_letter_that_is_to_be_worked_on(text: str, earnest: str) -> None:
+    assert frames.stated(text, "user", None).strip() == earnest
