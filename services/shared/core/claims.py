@@ -209,7 +209,8 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
 
 
 def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
-    """The clauses, of which one that something was moved or is not so, and one of when or what it is, are one."""
+    """The clauses, of which one that something was moved, is not so or used to be, and one of when or what it is, are one;
+    "no more cello" behind what somebody plays now says that they gave it up."""
     found: list[Clause] = []
     for clause in said:
         before = found[-1] if found else None
@@ -220,8 +221,8 @@ def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
         elif before and new and _IS_NOT.fullmatch(before.text):
             found[-1] = Clause(f"{before.text} but {new['new']}", before.meant and clause.meant, past=False)
         elif before and new and (was := _USED_TO_BE.fullmatch(before.text)):
-            said = f"{was['what']} is not {was['old']} but {new['new']}"
-            found[-1] = Clause(said, before.meant and clause.meant, past=False)
+            other = f"{was['what']} is not {was['old']} but {new['new']}"
+            found[-1] = Clause(other, before.meant and clause.meant, past=False)
         elif before and (over := _NO_MORE.fullmatch(clause.text)) and (who := _DOES_NOW.match(before.text)):
             found.append(Clause(f"{who[0]} gave up {over['old']}", before.meant and clause.meant, past=False))
         else:
