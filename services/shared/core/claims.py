@@ -209,8 +209,8 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
 
 
 def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
-    """The clauses, of which one that something was moved, is not so or used to be, and one of when or what it is, are one;
-    "no more cello" behind what somebody plays now says that they gave it up."""
+    """The clauses, of which one that something was moved, is not so or used to be, and one of when or what it is, are
+    one; "no more cello" behind what somebody plays now says that they gave it up."""
     found: list[Clause] = []
     for clause in said:
         before = found[-1] if found else None
