@@ -178,8 +178,8 @@ async def test_what_is_forgotten_about_something_is_listed_first_and_is_exactly_
 
 
 async def test_a_statement_is_forgotten_in_its_own_words(memory: Memory) -> None:
-    await say(memory.store, "My dentist is on Tuesday.", created_at=datetime.now(UTC) - timedelta(days=1))
-    await say(memory.store, "My dentist is Dr. Huber in Linz.")
+    await say(memory.store, "My dentist is on Tuesday.")
+    await say(memory.store, "My dentist is Dr. Huber in Linz.", created_at=datetime.now(UTC))
     asked = await memory.says("forget that my dentist is Dr. Huber")
     assert [entry.text for entry in asked.items] == ["My dentist is Dr. Huber in Linz."]
     assert asked.needs_confirmation

@@ -15,6 +15,7 @@ from services.shared.core.statements import (
     MONTHS_AND_DAYS,
     NEGATIONS,
     RECENTLY,
+    STATIVE,
     Clause,
     clauses,
     kinds,
@@ -38,6 +39,7 @@ _ONCE_MORE = "(?:,? (?:again|once more|once again|yet again|another time|a (?:se
 _UPGRADED = "(?:upgraded|downgraded|migrated)"
 _VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
 _AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
+_AND_DOES = rf"(?:,? and (?:now |i |we )*(?:{'|'.join(sorted(STATIVE))}) .+ now)"
 _SINCE = "(?: (?:from|starting|as of|beginning|effective) .+)?"
 
 
@@ -63,7 +65,7 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ),
     ("upgraded", _form(rf"(?:i|we|they) {_AUX}{_UPGRADED} (?!to |from )(?P<topic>.+?) ?{_VERSION}")),
     ("upgraded", _form(rf"(?P<topic>.+?) {_AUX}{_UPGRADED} {_VERSION}")),
-    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?){_AND_THEN}")),
+    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)(?:{_AND_THEN}|{_AND_DOES})")),
     (
         "moved",
         _form(
@@ -149,6 +151,9 @@ _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
 _NO_BUT = re.compile(r"(?P<what>.+?) (?P<verb>is|are) not (?P<old>.+?),? (?:but|it is|its|it was) (?P<new>.+)")
 _IS_NOT = re.compile(r"\w.* (?:is|are) not \S.*")
+_USED_TO_BE = re.compile(r"(?P<what>\w.*?) used to be (?P<old>\S.*)")
+_NO_MORE = re.compile(r"no more (?P<old>\S.*)")
+_DOES_NOW = re.compile(r"(?:i|we)(?= .* now$)")
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
 ADDING = re.compile(_section("adding"))
 PASSING = re.compile(_section("passing"))
@@ -204,7 +209,8 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
 
 
 def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
-    """The clauses, of which one that something was moved or is not so, and one of when or what it is, are one."""
+    """The clauses, of which one that something was moved, is not so or used to be, and one of when or what it is, are
+    one; "no more cello" behind what somebody plays now says that they gave it up."""
     found: list[Clause] = []
     for clause in said:
         before = found[-1] if found else None
@@ -214,6 +220,11 @@ def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
             found[-1] = Clause(f"{moved} has moved to {new['new']}", before.meant and clause.meant, past=False)
         elif before and new and _IS_NOT.fullmatch(before.text):
             found[-1] = Clause(f"{before.text} but {new['new']}", before.meant and clause.meant, past=False)
+        elif before and new and (was := _USED_TO_BE.fullmatch(before.text)):
+            other = f"{was['what']} is not {was['old']} but {new['new']}"
+            found[-1] = Clause(other, before.meant and clause.meant, past=False)
+        elif before and (over := _NO_MORE.fullmatch(clause.text)) and (who := _DOES_NOW.match(before.text)):
+            found.append(Clause(f"{who[0]} gave up {over['old']}", before.meant and clause.meant, past=False))
         else:
             found.append(clause)
     return tuple(found)

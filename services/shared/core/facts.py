@@ -31,6 +31,7 @@ from services.shared.core.notes import as_user_says
 from services.shared.core.own_words import QUOTED, SENTENCE_END, opens_others_words
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
+    AFTER_NOW,
     ASKING,
     UNSURE,
     is_joking,
@@ -54,10 +55,12 @@ CLAUSE = re.compile(
     r"(?<!\bnumber):\s|;\s|\s\(|\)"
     rf"|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|(?<=after all),\s"
+    rf"|{AFTER_NOW}"
     rf"|,\s{{1,3}}(?=(?:{BASE_VERBS}|{THIRD_VERBS}|dislikes?) )"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
-    r"|,?\s{1,3}(?:and|but|so|because|though|while)\s{1,3}(?!i (?:\w+ )?(?:got|are now) married\b)"
+    r"|,?\s{1,3}(?:and|but|so|because|though|while)\s{1,3}(?:(?:by the way|btw),?\s)?"
+    r"(?!i (?:\w+ )?(?:got|are now) married\b)"
     rf"(?=(?:i|we|my|our|he|she|it|they|you|this|that|{BASE_VERBS}|{THIRD_VERBS})\b)",
     re.IGNORECASE,
 )

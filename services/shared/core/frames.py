@@ -19,7 +19,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import Frame, Role
 from services.shared.core import wordlists
 from services.shared.core.bounded import masked
-from services.shared.core.own_words import SENTENCE_END
+from services.shared.core.own_words import SENTENCE_END, is_text_to_come
 from services.shared.core.traits import ByText
 
 _Held = Literal["fiction", "supposition", "text"]
@@ -42,12 +42,15 @@ _LEAD, _ASKS, _ASKS_YOU = map(_sections, ("lead", "asks", "asks you"))
 _OPENS: tuple[tuple[_Held, re.Pattern[str] | None, re.Pattern[str]], ...] = (
     ("fiction", None, _sections("scene", "foreign scene")),
     ("fiction", _ASKS, _sections("scene wished for")),
-    ("fiction", _ASKS_YOU, _sections("scene asked for", "cast pair asked for")),
+    ("fiction", _ASKS_YOU, _sections("scene asked for")),
     ("supposition", None, _sections("supposition", "foreign supposition")),
     ("text", None, _sections("story", "sample", "text wanted", "foreign text")),
     ("text", _ASKS_YOU, _sections("sample asked for", "text wanted asked for")),
 )
 """What opens a frame, and what may go before it."""
+
+_PROPOSED, _CAST = _sections("proposed"), re.compile(wordlists.pattern("frames", "cast"), re.IGNORECASE)
+"""Who is who; a name is told by its capital."""
 
 _LEAVES_TOLD, _LEAVES, _LEAVES_TEXT = map(_sections, ("leaves told", "leaves", "leaves a text"))
 _AWAITED, _TOPIC = _sections("words are awaited"), _sections("gives a topic")
@@ -102,10 +105,10 @@ def _read(before: Frame | None, text: str) -> _Reading:
         if (held or before) and _leaves(said, held or "fiction"):
             held = after = None
             begin = _after_colon(text, begin, end)
-        opened = None if held else _opened(said)
+        opened = None if held else _opened(said, _straight(text[begin : begin + _LONGEST_SENTENCE]))
         if opened:
             after = _goes_on(opened, said, text[end:])
-            held = None if opened == "text" and _QUOTED.search(said) else opened
+            held = None if opened == "text" and (_QUOTED.search(said) or is_text_to_come(said, text[end:])) else opened
         if not (held or opened):
             earnest.append((begin, end))
     return _Reading(tuple(earnest), after)
@@ -127,14 +130,15 @@ def _goes_on(opened: _Held, said: str, rest: str) -> Frame:
     return "given" if opened == "supposition" or rest.strip() or _TOPIC.search(said) else "awaited"
 
 
-def _opened(said: str) -> _Held | None:
-    """The frame that a sentence opens, if it does."""
+def _opened(said: str, rest: str) -> _Held | None:
+    """The frame that a sentence opens, if it does, by what it says or by who is who in the rest of the text."""
     starts = _starts(said)
     asked = {wish: starts | _ends(wish, said, starts) for wish in (_ASKS, _ASKS_YOU)}
     for held, wish, opens in _OPENS:
         if any(opens.match(said, start) for start in (asked[wish] if wish else starts)):
             return held
-    return None
+    cast = asked[_ASKS_YOU] | _ends(_PROPOSED, said, starts)
+    return "fiction" if any(_CAST.match(rest, start) for start in cast) else None
 
 
 def _leaves(said: str, held: _Held) -> bool:
@@ -167,7 +171,11 @@ def _awaits_words(text: str) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    return sentence[:_LONGEST_SENTENCE].translate(_STRAIGHT).lower().lstrip(_MARKS)
+    return _straight(sentence).lower()
+
+
+def _straight(sentence: str) -> str:
+    return sentence[:_LONGEST_SENTENCE].translate(_STRAIGHT).lstrip(_MARKS)
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

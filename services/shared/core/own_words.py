@@ -42,6 +42,14 @@ def own_words(text: str) -> str:
     return _without_announced(text, own)
 
 
+def is_text_to_come(sentence: str, rest: str) -> bool:
+    """Whether a sentence in lower case hands over a text that is still to come: a letter or the like, and no more than
+    one sentence follows."""
+    if not _AT_LENGTH.match(sentence.lstrip()):
+        return False
+    return _SENTENCE.search(rest.strip()) is None and "\n" not in rest.strip()
+
+
 def opens_others_words(sentence: str) -> bool:
     """Whether what follows a sentence, or a colon in it, is somebody else's, or is only to be worked on."""
     return _opened_in(sentence) is not None
@@ -211,6 +219,7 @@ def _worked_on(text: str) -> Iterator[_Span]:
 # --- what is announced --------------------------------------------------------------------------------------------
 
 _TELLING, _HANDING_OVER = re.compile(_pattern("telling")), re.compile(_pattern("handing over"))
+_AT_LENGTH = re.compile(_pattern("handing over at length"))
 _I_SAID = re.compile(
     r"\b(?:i|we)(?: have| already| just|'ve)* (?:said|told|wrote|mentioned|asked|replied|answered|texted)\b"
 )
@@ -271,7 +280,8 @@ def _announced(own: str, line: re.Match[str]) -> Iterator[int]:
     for stop in (*(found.start() for found in _SENTENCE.finditer(own, begin, end)), end):
         sentence = own[begin:stop]
         if (opened := _opened_in(sentence)) is not None:
-            yield begin + opened
+            if not is_text_to_come(sentence.lower(), own[stop:]):
+                yield begin + opened
         elif stop < end and _announces_beside(sentence, own, stop):
             yield stop
         if own[end:].strip() and _announces(sentence, is_apart=_EMPTY_LINE.match(own, end) is not None):

@@ -48,7 +48,8 @@ _CHARGE = re.compile(
 )
 MADE = "(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept)"
 _RUNS = re.compile(
-    rf"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){{0,3}}?) (?P<how>runs?|{MADE})"
+    rf"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){{0,3}}?) (?P<how>runs?|{MADE}"
+    rf"|{wordlists.pattern('changes', 'attending')})"
     r" (?:in|on|with|at) (?P<what>\S+(?: \S+){0,3})"
 )
 _COUNTED = re.compile(

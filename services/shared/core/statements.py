@@ -21,6 +21,9 @@ _LONGEST = 2000
 _LONGEST_CLAUSE = 400
 
 
+AFTER_NOW = rf"(?<=\w now),\s(?={wordlists.pattern('changes', 'after now')})"
+"""Between a statement of what is so now and another one."""
+
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
     r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
@@ -30,6 +33,7 @@ _CLAUSE = re.compile(
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now (?:at|on)\b|[\w:. ]{1,20} now\b)"
     r"|(?:(?:my|our|the) )?new \w+(?: \w+)? (?:is|are)\b"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b|its )"
+    rf"|{AFTER_NOW}"
     r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)"
     r"|\sand\s(?=(?:my|our) \w+ (?:is|has|lives|works|drives|plays|likes|loves|hates|studies|teaches|speaks|owns"
     r"|prefers|uses|eats|drinks)\b)",
