@@ -453,9 +453,9 @@ class Retriever:
             relevance = [pool[index].relevance for index in order]
             among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)
             order = [order[place] for place in among]
-        if self.settings.newest_first:
+        if seen.alike:
             row = [entries[index] for index in order]
-            order = [order[place] for place in arranged(row, request.query, now, request.limit)]
+            order = [order[place] for place in arranged(row, seen.alike, request.query, now, request.limit)]
         return [pool[index] for index in order[: request.limit]]
 
     async def _of_any_space(
