@@ -111,7 +111,8 @@ class Retriever:
         about = cards_asked_for(request, seen.best, self.store, self.settings)
         chosen, cards = await asyncio.gather(self._diversify(request, seen, now), about)
         seen, chosen = await self._with_other_halves(request, seen, chosen, scope, filters, now)
-        halves = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
+        rest = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
+        halves = [one for one in rest if one.status == "active"]
         reply = build_reply(
             request,
             chosen,

@@ -118,6 +118,31 @@ async def test_of_what_is_told_of_one_thing_in_changing_words_the_one_asked_for_
     assert reply.items[0].id == entries[place].id
 
 
+@pytest.mark.parametrize("question", ["What's the latest on Osprey?", "How is Osprey coming along?"])
+async def test_what_only_mentions_a_thing_is_not_its_state(store: TextStore, question: str) -> None:
+    entries = told_weekly("Project Osprey is {state}, {n} percent done.")
+    lunch = an_entry("ann", "Lunch with the Osprey team was nice.", role="user", created_at=NOW - timedelta(minutes=5))
+    reply = await asked(store, [*entries, lunch], question, by_meaning=True)
+    assert reply.items[0].id == entries[LAST].id
+
+
+async def test_of_places_that_took_each_others_place_that_is_told_in_which_one_was(store: TextStore) -> None:
+    told = ("I live in Graz.", "I moved to Cork.", "I moved to Bern, to the old town.")
+    days = (400, 200, 20)
+    said = [
+        an_entry("ann", text, role="user", created_at=NOW - n * WEEK / 7) for text, n in zip(told, days, strict=True)
+    ]
+    entries = replaced(said)
+    for question, text in (
+        ("Where did I live in March?", told[0]),
+        ("Where did I live at first?", told[0]),
+        ("Where do I live?", told[2]),
+        ("What did I do first in Bern?", told[2]),
+    ):
+        reply = await asked(store, entries, question, by_meaning=True)
+        assert reply.items[0].text == text
+
+
 async def test_what_is_no_state_of_a_thing_is_not_passed_by_what_is_newer_about_it(store: TextStore) -> None:
     entries = told_weekly("Project Osprey is {state}, {n} percent done.")
     budget = an_entry("ann", "The budget of project Osprey is 90 euros.", role="user", created_at=NOW - 9 * WEEK)

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, takewhile
 
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze, is_english, words_asked
@@ -73,13 +74,15 @@ class Alike:
     """Statements alike among those that were found, as far as the question does not tell them apart.
 
     `words` are those that all of them have, `asked` those of them that the question has, too. `thing`: where the
-    question is for the state of a thing and nothing else, the terms of each word that names it; they are alike in it.
+    question is for the state of a thing and nothing else, the terms of each word that names it; they are alike in it,
+    and `lead` are terms that they may begin with before they name it.
     """
 
     members: Sequence[Entry]
     words: Sequence[str] = ()
     asked: Sequence[str] = ()
     thing: Sequence[frozenset[str]] = ()
+    lead: frozenset[str] = frozenset()
 
     @property
     def newest(self) -> Entry:
@@ -94,7 +97,8 @@ class Alike:
         """Whether an entry is one of them, be it found or not."""
         one = self.members[0]
         if self.thing:
-            return _voice(entry) == _voice(one) and _names_all(entry, self.thing)
+            tells_of_it = _voice(entry) == _voice(one) and _names_all(entry, self.thing)
+            return tells_of_it and _lead(entry, self.thing) <= self.lead
         return _are_alike(entry, one) and set(map(hash, self.words)) <= _words_in(entry.text)
 
     def goes_on(self, entry: Entry) -> bool:
@@ -140,7 +144,7 @@ def arranged(entries: Sequence[Entry], alike: Alike, question: str, now: datetim
     wanted, alike = Wanted.by(question, now), replace(alike, members=members)
     first = [place[one.id] for one in wanted.ordered(members)] if wanted.newest or wanted.first else []
     told = [place[alike.newest.id], *[i for i, one in enumerate(entries) if alike.goes_on(one)][:_TOLD]]
-    top = min(place[one.id] for one in members)
+    top = 0 if alike.thing else min(place[one.id] for one in members)
     if not first:
         first = order[top : max(top + 1, min(top + _TOLD, limit - len(told)))]
     elif wanted.spans:
@@ -153,9 +157,18 @@ def _of_thing(entries: Sequence[Entry], question: str) -> Alike | None:
     if (rest := without_state(question)) == question.lower() or not (words := words_asked(rest)):
         return None
     thing = [frozenset(chain.from_iterable(its)) for its in words.values()]
-    naming = [one for one in entries if _names_all(one, thing)]
-    members = [one for one in naming if _voice(one) == _voice(naming[0])]
-    return Alike(members, tuple(words), tuple(words), thing) if len(members) >= _FEWEST else None
+    if len(naming := [one for one in entries if _names_all(one, thing)]) < _FEWEST:
+        return None
+    lead = Counter(_lead(one, thing) for one in naming).most_common(1)[0][0]
+    alike = Alike(naming[:1], tuple(words), tuple(words), thing, lead)
+    members = [one for one in naming if alike.has(one)]
+    return replace(alike, members=members) if len(members) >= _FEWEST else None
+
+
+def _lead(entry: Entry, thing: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The terms that a text begins with before it names a thing: none of "Tern is late", one of "Lunch with Tern"."""
+    names = frozenset(chain.from_iterable(thing))
+    return frozenset(takewhile(lambda term: term not in names, analyze(entry.text[:_BEGINNING])))
 
 
 def _names_all(entry: Entry, thing: Sequence[frozenset[str]]) -> bool:
