@@ -57,9 +57,10 @@ async def with_those_alike(
     newest = next((one for one in pool[:_SEEDS] if one.supersedes), None)
     if wanted.past and newest and (alike is None or newest in (pool[0], *alike.members)):
         former = await _in_time(superseded_up_to(newest, scope, store), settings)
-        out_of_use = as_asked_for({one.id: one for one in former}, scope, filters, status="superseded")
-        entries |= out_of_use
-        alike = of_lineage(list(out_of_use.values()), newest, request.query, alike)
+        visible = as_asked_for({one.id: one for one in former}, scope, filters, status="superseded")
+        out_of_use = wanted.ordered(visible.values())[: pool_of(request)]
+        entries |= {one.id: one for one in out_of_use}
+        alike = of_lineage(out_of_use, newest, request.query, alike)
     entries = that_tell(entries, request.query)
     return _with(alike, wanted, entries, seen, request, weights, now) if alike else seen
 
