@@ -64,6 +64,7 @@ class RetrievedItem(_Message):
     `turn_id` and `conversation_id` name the turn that said it first; where a conversation was asked for, the latest
     one there. `created_at` is when it was first said, `last_said_at` when last, after `repeat_count` repeats.
     `before` is what it changed, `conflicts_with` the ids of what says otherwise, until the user decides.
+    `valid_until` is when something took its place: it is told only where what was so before that is asked for.
     `explanation` carries every feature, both ranks, the RRF score and `clock_ahead`, on request.
     """
 
@@ -83,6 +84,7 @@ class RetrievedItem(_Message):
     created_at: Moment
     last_said_at: Moment = Field(default_factory=lambda known: known["created_at"])
     repeat_count: int = 0
+    valid_until: Moment | None = None
     pinned: bool
     importance: float
     embedding_state: EmbeddingState

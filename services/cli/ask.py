@@ -225,6 +225,8 @@ def why(item: RetrievedItem) -> str:
     """How an item was found, and what speaks for it besides."""
     found = {(True, True): "words + meaning", (True, False): "words", (False, True): "meaning"}
     reasons = [found.get((item.signals.lexical, item.signals.semantic), "context")]
+    if item.valid_until:
+        reasons.append(f"so until {day(item.valid_until)}")
     if item.pinned:
         reasons.append("pinned")
     if item.repeat_count:

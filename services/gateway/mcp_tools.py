@@ -141,7 +141,8 @@ class FoundSignals(Result):
 
 
 class Found(OfEntry):
-    """One entry that was found, what it said before a change, and the ids of what says otherwise, undecided as yet."""
+    """One entry that was found, what it said before a change, and the ids of what says otherwise, undecided as yet;
+    with `valid_until` it is so no longer."""
 
     theme: str | None
     type: EntryType
@@ -149,6 +150,7 @@ class Found(OfEntry):
     created_at: Moment
     score: float
     signals: FoundSignals
+    valid_until: Moment | None = None
     before: list[str] = []
     conflicts_with: list[str] = []
 
@@ -251,6 +253,7 @@ async def search(ask: Ask, given: SearchArguments) -> SearchResult:
             created_at=item.created_at,
             score=item.scores.total,
             signals=_signals(item),
+            valid_until=item.valid_until,
             before=[former.text[:SNIPPET] for former in item.before],
             conflicts_with=list(item.conflicts_with),
         )

@@ -11,14 +11,34 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from contracts.ports import EntryStore, Filters, Key, Scope, SemanticHit, Unavailable, VectorStore
+from contracts.ports import EntryStore, Filters, Key, Scope, Selection, SemanticHit, Unavailable, VectorStore
+from contracts.v1.entries import Entry
 from services.retrieve.legs import Legs, Memory, by_id
-from services.shared.core.lineage import superseded_after
+from services.shared.core.lineage import superseded_after, was_rejected
 
 _LOOKED_AT = 24
 """Later statements of each leg that may have changed something."""
 
 _LONGEST_LINEAGE = 16
+_MOST_PAGES = 8
+_PAGE = 128
+"""Entries out of use that are read at once, those said last first."""
+
+
+async def superseded_up_to(newest: Entry, scope: Scope, store: EntryStore) -> list[Entry]:
+    """What was so before this entry was said, as far as each took the place of the one before."""
+    out_of_use = Selection(scope.user_id, scope.space, scope.persona_id or "", status="superseded")
+    found, known, cursor = list[Entry](), dict[str, Entry](), None
+    wanted = set(newest.supersedes)
+    for _ in range(_MOST_PAGES if wanted else 0):
+        page = await store.page(out_of_use, limit=_PAGE, cursor=cursor)
+        known |= {entry.id: entry for entry in page.entries}
+        while here := [known.pop(id_) for id_ in wanted & known.keys()]:
+            found += here
+            wanted = wanted.difference(one.id for one in here).union(*(one.supersedes for one in here))
+        if not wanted or (cursor := page.cursor) is None:
+            break
+    return [one for one in found if not was_rejected(one)]
 
 
 async def with_former(

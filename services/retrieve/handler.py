@@ -111,7 +111,8 @@ class Retriever:
         about = cards_asked_for(request, seen.best, self.store, self.settings)
         chosen, cards = await asyncio.gather(self._diversify(request, seen, now), about)
         seen, chosen = await self._with_other_halves(request, seen, chosen, scope, filters, now)
-        halves = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
+        rest = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
+        halves = [one for one in rest if one.status == "active"]
         reply = build_reply(
             request,
             chosen,
@@ -453,9 +454,9 @@ class Retriever:
             relevance = [pool[index].relevance for index in order]
             among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)
             order = [order[place] for place in among]
-        if self.settings.newest_first:
+        if seen.alike:
             row = [entries[index] for index in order]
-            order = [order[place] for place in arranged(row, request.query, now, request.limit)]
+            order = [order[place] for place in arranged(row, seen.alike, request.query, now, request.limit)]
         return [pool[index] for index in order[: request.limit]]
 
     async def _of_any_space(

@@ -137,6 +137,7 @@ def item_of(
         created_at=entry.created_at,
         last_said_at=entry.last_said_at,
         repeat_count=entry.repeat_count,
+        valid_until=entry.valid_until if entry.status == "superseded" else None,
         pinned=entry.pinned,
         importance=entry.importance,
         embedding_state=entry.embedding_state,

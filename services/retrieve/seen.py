@@ -9,6 +9,7 @@ from itertools import chain
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.legs import Legs
+from services.shared.core.lookalikes import Alike
 from services.shared.core.scoring import Ranked
 
 _POOL = 1.5  # how many times the limit is diversified over
@@ -26,6 +27,8 @@ class Seen:
     found: int
     degraded: tuple[str, ...]
     former: Mapping[str, Sequence[Entry]]
+    alike: Alike | None = None
+    """Statements alike among the best, with what was brought of them by their time."""
 
     @property
     def best(self) -> list[Entry]:
@@ -49,4 +52,5 @@ def joined(parts: Sequence[Seen]) -> Seen:
         sum(part.found for part in parts),
         tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
         parts[0].former,
+        parts[0].alike,
     )

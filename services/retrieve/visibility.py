@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import Filters, Scope
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Status
 from contracts.v1.retrieval import RetrieveRequest
 from services.shared.core.sayings import as_of, as_there, told_in
 from services.shared.core.time_spans import Span
@@ -16,19 +16,22 @@ _FARTHEST = timedelta(hours=14)
 """How far from UTC a day may begin."""
 
 
-def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
-    """Those of the entries that may go out, as they were at the moment and in the conversation asked for."""
+def as_asked_for(
+    entries: Mapping[str, Entry], scope: Scope, filters: Filters, *, status: Status = "active"
+) -> dict[str, Entry]:
+    """Those of the entries of a status that may go out, as they were at the moment and in the conversation asked
+    for."""
     if filters.until is not None:
         entries = {i: as_of(entry, filters.until) for i, entry in entries.items()}
-    visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
+    visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters, status=status)}
     if filters.conversation_id is None:
         return visible
     return {i: told_in(entry, filters.conversation_id) for i, entry in visible.items()}
 
 
-def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
+def is_visible(entry: Entry, scope: Scope, filters: Filters, *, status: Status = "active") -> bool:
     """The last look at scope and filters, on the entry itself: whatever a leg returned, only this goes out."""
-    return entry.status == "active" and scope.sees(entry) and (filters.empty or _passes(entry, filters))
+    return entry.status == status and scope.sees(entry) and (filters.empty or _passes(entry, filters))
 
 
 def _passes(entry: Entry, filters: Filters) -> bool:

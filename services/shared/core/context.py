@@ -317,6 +317,8 @@ def _label(entry: Entry, now: datetime | None) -> str:
         said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
         said += f", {ago((in_zone(now, zone).date() - last).days)}"
+    if entry.status == "superseded" and entry.valid_until:
+        said += f", so until {in_zone(entry.valid_until, zone).date()}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
     others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
     gone = "; ".join(outdated_facts(entry))

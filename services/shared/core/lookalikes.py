@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, takewhile
 
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze, is_english, words_asked
 from services.shared.core.identifiers import identifiers_in, named_in
-from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest
+from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest, without_state
 from services.shared.core.sayings import is_said_within
 from services.shared.core.time_spans import Span, all_spans, without
 from services.shared.core.traits import TOKEN, ByText
@@ -35,11 +36,15 @@ _TOLD = 2
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which of several statements alike a question asks for: those of some times, the first of them or the newest."""
+    """Which of several statements alike a question asks for: those of some times, the first of them or the newest.
+
+    `past`: it may be one that is so no longer.
+    """
 
     spans: Sequence[Span]
     first: bool
     newest: bool
+    past: bool
 
     @classmethod
     def by(cls, question: str, now: datetime) -> Wanted:
@@ -47,57 +52,69 @@ class Wanted:
         spans, latest = all_spans(question, now), asks_for_latest(question)
         first = asks_for_former(question) and not latest
         is_of_past = OF_PAST.search(question) is not None and is_english(question)
-        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past))
+        is_over = bool(spans) and (is_of_past or any(span.until and span.until <= now for span in spans))
+        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past), first or is_over)
 
     def ordered(self, members: Iterable[Entry]) -> list[Entry]:
         """Those that are asked for, best first: all of the times, and else one."""
-        within = [
-            one
-            for one in members
-            if not self.spans or any(is_said_within(one, span.since, span.until) for span in self.spans)
-        ]
+        within = [one for one in members if not self.spans or any(_is_of(one, span) for span in self.spans)]
         within = sorted(within, key=_first_said_at) if self.first else sorted(within, key=_said_at, reverse=True)
         return within if self.spans else within[:1]
 
     def of(self, alike: Alike, others: Iterable[Entry]) -> list[Entry]:
         """Those that are asked for of statements alike and of others; the newest of them always, and what goes on from
         it."""
-        told = {one.id: one for one in (*alike.members, *others)}
-        members = [one for one in told.values() if alike.has(one)]
-        later = sorted((one for one in told.values() if alike.goes_on(one)), key=_said_at, reverse=True)[:_TOLD]
-        first = self.ordered(members) if self.first or self.newest else []
-        return list({one.id: one for one in (max(members, key=_said_at), *later, *first)}.values())
+        later = sorted((one for one in others if alike.goes_on(one)), key=_said_at, reverse=True)[:_TOLD]
+        first = self.ordered(alike.members) if self.first or self.newest else []
+        return list({one.id: one for one in (alike.newest, *later, *first)}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
     """Statements alike among those that were found, as far as the question does not tell them apart.
 
-    `words` are those that all of them have, `asked` those of them that the question has, too.
+    `words` are those that all of them have, `asked` those of them that the question has, too. `thing`: where the
+    question is for the state of a thing and nothing else, the terms of each word that names it; they are alike in it,
+    and `lead` are terms that they may begin with before they name it.
     """
 
     members: Sequence[Entry]
-    words: Sequence[str]
-    asked: Sequence[str]
+    words: Sequence[str] = ()
+    asked: Sequence[str] = ()
+    thing: Sequence[frozenset[str]] = ()
+    lead: frozenset[str] = frozenset()
 
     @property
     def newest(self) -> Entry:
         return max(self.members, key=_said_at)
 
+    def joined_by(self, others: Iterable[Entry]) -> Alike:
+        """These and those of the others that are alike."""
+        new = {one.id: one for one in others if self.has(one)}
+        return replace(self, members=[*(one for one in self.members if one.id not in new), *new.values()])
+
     def has(self, entry: Entry) -> bool:
         """Whether an entry is one of them, be it found or not."""
         one = self.members[0]
+        if self.thing:
+            tells_of_it = _voice(entry) == _voice(one) and _names_all(entry, self.thing)
+            return tells_of_it and _lead(entry, self.thing) <= self.lead
         return _are_alike(entry, one) and set(map(hash, self.words)) <= _words_in(entry.text)
 
     def goes_on(self, entry: Entry) -> bool:
         """Whether an entry tells later, in other words, of what they are about."""
         one = self.newest
-        is_later = entry.last_said_at > one.last_said_at and (entry.role, entry.speaker) == (one.role, one.speaker)
+        is_later = entry.last_said_at > one.last_said_at and _voice(entry) == _voice(one)
         return is_later and not self.has(entry) and not set(map(hash, self.asked)).isdisjoint(_words_in(entry.text))
 
 
 def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike | None:
-    """The statements alike that the best of these entries, given best first, are of; None where they are few."""
+    """The statements alike that the best of these entries, given best first, are of; None where they are few.
+
+    Where a question is for the state of a thing and nothing else, these are all that name it.
+    """
+    if of_thing := _of_thing(entries, without(question, all_spans(question, now))):
+        return of_thing
     for seed in entries[:_SEEDS]:
         members = [one for one in entries if _are_alike(one, seed)]
         if len(members) >= _FEWEST:
@@ -105,21 +122,71 @@ def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike
     return None
 
 
-def arranged(entries: Sequence[Entry], question: str, now: datetime, limit: int) -> list[int]:
+def of_lineage(former: Sequence[Entry], newest: Entry, question: str, alike: Alike | None) -> Alike | None:
+    """What took each other's place up to the newest, and with it what is alike it; of `former` what a question of the
+    newest may be for, too."""
+    asked = _terms_of(question)
+    has = [not asked.isdisjoint(analyze(one.text[:_BEGINNING])) for one in (newest, *former)]
+    former = [one for one, its in zip(former, has[1:], strict=True) if its or not has[0]]
+    if not former:
+        return alike
+    known = alike if alike and newest in alike.members else Alike([newest])
+    return replace(known, members=[*known.members, *former])
+
+
+def arranged(entries: Sequence[Entry], alike: Alike, question: str, now: datetime, limit: int) -> list[int]:
     """The places of entries, given best first, with those of statements alike before the others of them that the
     question asks for, and what goes on from them behind the first. The newest is one of the first `limit` always."""
     order = list(range(len(entries)))
-    if (alike := alike_among(entries, question, now)) is None:
+    place = {entry.id: i for i, entry in enumerate(entries)}
+    if not (members := [one for one in alike.members if one.id in place]):
         return order
-    wanted, place = Wanted.by(question, now), {entry.id: i for i, entry in enumerate(entries)}
-    first = [place[one.id] for one in wanted.ordered(alike.members)] if wanted.newest or wanted.first else []
+    wanted, alike = Wanted.by(question, now), replace(alike, members=members)
+    first = [place[one.id] for one in wanted.ordered(members)] if wanted.newest or wanted.first else []
     told = [place[alike.newest.id], *[i for i, one in enumerate(entries) if alike.goes_on(one)][:_TOLD]]
-    top = min(place[one.id] for one in alike.members)
+    top = 0 if alike.thing else min(place[one.id] for one in members)
     if not first:
         first = order[top : max(top + 1, min(top + _TOLD, limit - len(told)))]
     elif wanted.spans:
         told = []
     return list(dict.fromkeys((*order[:top], *first, *told, *order)))
+
+
+def _of_thing(entries: Sequence[Entry], question: str) -> Alike | None:
+    """Those that name the thing whose state is all that a question is for; None where they are few, or it is not."""
+    if (rest := without_state(question)) == question.lower() or not (words := words_asked(rest)):
+        return None
+    thing = [frozenset(chain.from_iterable(its)) for its in words.values()]
+    if len(naming := [one for one in entries if _names_all(one, thing)]) < _FEWEST:
+        return None
+    lead = Counter(_lead(one, thing) for one in naming).most_common(1)[0][0]
+    alike = Alike(naming[:1], tuple(words), tuple(words), thing, lead)
+    members = [one for one in naming if alike.has(one)]
+    return replace(alike, members=members) if len(members) >= _FEWEST else None
+
+
+def _lead(entry: Entry, thing: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The terms that a text begins with before it names a thing: none of "Tern is late", one of "Lunch with Tern"."""
+    names = frozenset(chain.from_iterable(thing))
+    return frozenset(takewhile(lambda term: term not in names, analyze(entry.text[:_BEGINNING])))
+
+
+def _names_all(entry: Entry, thing: Sequence[frozenset[str]]) -> bool:
+    said = frozenset(analyze(entry.text[:_BEGINNING]))
+    return not any(terms.isdisjoint(said) for terms in thing)
+
+
+def _is_of(entry: Entry, span: Span) -> bool:
+    """Whether an entry was said within a time, or was so then until something took its place."""
+    if is_said_within(entry, span.since, span.until):
+        return True
+    until = entry.valid_until if entry.status == "superseded" else None
+    began_before = span.until is None or entry.created_at < span.until
+    return until is not None and began_before and (span.since is None or until > span.since)
+
+
+def _voice(entry: Entry) -> tuple[str, str | None]:
+    return entry.role, entry.speaker
 
 
 def _told_apart(members: Sequence[Entry], question: str) -> Alike | None:
@@ -144,7 +211,7 @@ def _terms_of(text: str) -> frozenset[str]:
 
 
 def _are_alike(one: Entry, other: Entry) -> bool:
-    if (one.role, one.speaker) != (other.role, other.speaker):
+    if _voice(one) != _voice(other):
         return False
     here, there = _words_in(one.text), _words_in(other.text)
     if min(len(here), len(there)) < _ALIKE * max(len(here), len(there), 1):

@@ -40,6 +40,9 @@ _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
 _LATEST, _FORMERLY = (
     re.compile(rf"\b{wordlists.pattern('asked_times', section)}(?!\w)") for section in ("latest", "first")
 )
+_STATE = re.compile(
+    rf"\b(?:{'|'.join(wordlists.pattern('asked_times', it) for it in ('latest', 'beginning', 'state'))})(?!\w)"
+)
 _AS_RELEVANT = 0.9
 """Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
 
@@ -176,6 +179,11 @@ def asks_for_former(question: str) -> bool:
 def asks_for_latest(question: str) -> bool:
     """Whether a question is for the latest of something, or for what is so now."""
     return _LATEST.search(question.lower()) is not None
+
+
+def without_state(question: str) -> str:
+    """A question without its words for the first, the latest and the state of something; the same where it has none."""
+    return _STATE.sub(" ", question.lower())
 
 
 def asks_for_outdated(question: str, entry: Entry) -> bool:

@@ -135,7 +135,7 @@ def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | No
     if entry.conversation_id == conversation_id:
         rest, earliest = rest[:-1], rest[-1]
         place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
-        first = {**place, "session_id": None, "ordinal": 0}
+        first = {**place, "session_id": None, "ordinal": 0, "utc_offset": None}
     changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
     return changed.model_copy(update={"last_said_at": _last_said(changed, rest, now)})
 

@@ -24,9 +24,14 @@ def said(text: str = "I weighed in at {} kg this morning.", days: Sequence[int] 
     ]
 
 
+def in_order(entries: Sequence[Entry], question: str, limit: int = 12) -> list[int]:
+    alike = alike_among(entries, question, NOW)
+    return arranged(entries, alike, question, NOW, limit) if alike else list(range(len(entries)))
+
+
 def first_told(question: str, entries: Sequence[Entry]) -> int:
     """How many days ago that was said which is told first."""
-    return (NOW - entries[arranged(entries, question, NOW, 12)[0]].created_at).days
+    return (NOW - entries[in_order(entries, question)[0]].created_at).days
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,7 @@ def test_of_statements_alike_that_goes_first_which_is_asked_for(question: str, d
 @pytest.mark.parametrize("question", ["How much did I weigh?", "Did I ever tell you about my weight?"])
 def test_the_newest_is_told_also_where_nothing_asks_for_it(question: str, limit: int) -> None:
     entries = said(days=(*range(3, 15), 0))
-    assert 12 in arranged(entries, question, NOW, limit)[:limit]
+    assert 12 in in_order(entries, question, limit)[:limit]
 
 
 @pytest.mark.parametrize(
@@ -77,21 +82,21 @@ def test_the_newest_is_told_also_where_nothing_asks_for_it(question: str, limit:
 def test_what_the_question_names_is_not_passed_by_what_is_newer(question: str, text: str, named: str) -> None:
     names = [named, *"Bakshi Dvorak Gallego Iyengar Mbeki Szabo 812".split()]
     entries = [one.model_copy(update={"text": text.format(name)}) for one, name in zip(said(), names, strict=True)]
-    assert arranged(entries, question, NOW, 12) == list(range(len(entries)))
+    assert in_order(entries, question) == list(range(len(entries)))
 
 
 def test_what_goes_on_in_other_words_stands_behind_the_newest() -> None:
     steps = said("Status of project Falcon: step {}.", days=range(2, 27))
     shipped = an_entry("ann", "Falcon shipped", role="user", created_at=NOW - timedelta(days=1))
     entries = [*steps[5:], *steps[:5], shipped]
-    told = [entries[place] for place in arranged(entries, "What is the status of project Falcon?", NOW, 12)]
+    told = [entries[place] for place in in_order(entries, "What is the status of project Falcon?")]
     assert told[:2] == [steps[0], shipped]
 
 
 def test_the_one_is_told_that_was_said_again_last() -> None:
     entries = said()
     entries[3] = entries[3].model_copy(update={"last_said_at": NOW})
-    assert arranged(entries, "What is my current weight?", NOW, 12)[0] == 3
+    assert in_order(entries, "What is my current weight?")[0] == 3
 
 
 def test_few_or_unlike_ones_and_those_of_several_people_stay_as_they_are() -> None:

@@ -75,6 +75,14 @@ def test_an_entry_that_was_stored_without_a_last_time_was_last_said_when_it_was_
     assert said(3, last_said_at=NOON).last_said_at == NOON + timedelta(days=3)
 
 
+def test_of_what_stands_where_another_turn_said_it_nobody_knows_what_clocks_showed_there() -> None:
+    entry = renewed(said(1, utc_offset=120), said(5, 1, utc_offset=-300))
+    first, again = not_said_in(entry, "c1", NOON), not_said_in(entry, "c5", NOON)
+    assert first is not None
+    assert again is not None
+    assert (first.utc_offset, again.utc_offset) == (None, 120)
+
+
 @given(days, st.lists(days, max_size=MOST_SAYINGS), days)
 def test_what_was_not_said_in_a_conversation_is_as_if_it_had_never_been_said_there(
     first: int, repeats: list[int], day: int
