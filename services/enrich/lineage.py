@@ -254,7 +254,10 @@ def _changes_anything(said: str) -> bool:
 
 
 def _is_older(one: Entry, entry: Entry) -> bool:
-    return _is_said_by(one, entry) and one.last_said_at < entry.created_at
+    """Whether another entry was said before; what its user corrected since was meant from the first."""
+    is_corrected = one.edited_at is not None and one.last_said_at <= one.edited_at
+    said_at = one.created_at if is_corrected else one.last_said_at
+    return _is_said_by(one, entry) and said_at < entry.created_at
 
 
 def _is_said_by(one: Entry, entry: Entry) -> bool:

@@ -456,7 +456,9 @@ class Retriever:
             order = [order[place] for place in among]
         if seen.alike:
             row = [entries[index] for index in order]
-            order = [order[place] for place in arranged(row, seen.alike, request.query, now, request.limit)]
+            relevance = [pool[index].relevance for index in order]
+            among = arranged(row, seen.alike, request.query, now, request.limit, relevance)
+            order = [order[place] for place in among]
         return [pool[index] for index in order[: request.limit]]
 
     async def _of_any_space(

@@ -98,6 +98,7 @@ _OF_SERVICES: Mapping[str, Sequence[tuple[Labelled, Iterable[tuple[str, ...]]]]]
     ],
     "retrieve": [(DEGRADED, [("lexical",), ("semantic",)])],
     "curate": [
+        (WAITING, [(stage,) for stage in ("ingest", "dedupe", "enrich", "embed", "extract")]),
         (SUMMARIES, [("written",), ("none",), ("invalid",), ("skipped",), ("over budget",), ("failed",), ("unasked",)]),
         (SUMMARY_SENTENCES, [("kept",), ("unsupported",)]),
         (USER_ACTIONS, [(f"entries.{verb}", "ok") for verb in ("create", "update", "forget")]),

@@ -30,6 +30,7 @@ _MOST_WORDS = 12
 _BEGINNING = 2000
 """Characters of a text that are looked at."""
 
+_STANDS_OUT = 0.25
 _TOLD = 2
 """The place at which the newest is told where nothing in the question asks for it, and how many go behind it."""
 
@@ -38,13 +39,14 @@ _TOLD = 2
 class Wanted:
     """Which of several statements alike a question asks for: those of some times, the first of them or the newest.
 
-    `past`: it may be one that is so no longer.
+    `past`: it may be one that is so no longer. `in_words`: the question says so, and not only by its tense.
     """
 
     spans: Sequence[Span]
     first: bool
     newest: bool
     past: bool
+    in_words: bool
 
     @classmethod
     def by(cls, question: str, now: datetime) -> Wanted:
@@ -53,7 +55,8 @@ class Wanted:
         first = asks_for_former(question) and not latest
         is_of_past = OF_PAST.search(question) is not None and is_english(question)
         is_over = bool(spans) and (is_of_past or any(span.until and span.until <= now for span in spans))
-        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past), first or is_over)
+        in_words = latest or first or bool(spans)
+        return cls(spans, first, not first and (latest or bool(spans) or not is_of_past), first or is_over, in_words)
 
     def ordered(self, members: Iterable[Entry]) -> list[Entry]:
         """Those that are asked for, best first: all of the times, and else one."""
@@ -134,16 +137,27 @@ def of_lineage(former: Sequence[Entry], newest: Entry, question: str, alike: Ali
     return replace(known, members=[*known.members, *former])
 
 
-def arranged(entries: Sequence[Entry], alike: Alike, question: str, now: datetime, limit: int) -> list[int]:
+def arranged(
+    entries: Sequence[Entry], alike: Alike, question: str, now: datetime, limit: int, relevance: Sequence[float] = ()
+) -> list[int]:
     """The places of entries, given best first, with those of statements alike before the others of them that the
-    question asks for, and what goes on from them behind the first. The newest is one of the first `limit` always."""
+    question asks for, and what goes on from them behind the first. The newest is one of the first `limit` always.
+
+    What shares no word with the question, and is much more relevant (`relevance` of each entry, 0 to 1) than the
+    newest, was found by what tells one of them from the others. It stays first unless the question says in words which
+    it is for.
+    """
     order = list(range(len(entries)))
     place = {entry.id: i for i, entry in enumerate(entries)}
     if not (members := [one for one in alike.members if one.id in place]):
         return order
     wanted, alike = Wanted.by(question, now), replace(alike, members=members)
-    first = [place[one.id] for one in wanted.ordered(members)] if wanted.newest or wanted.first else []
-    told = [place[alike.newest.id], *[i for i, one in enumerate(entries) if alike.goes_on(one)][:_TOLD]]
+    newest = place[alike.newest.id]
+    stands_out = bool(relevance) and max(relevance[place[one.id]] for one in members) - relevance[newest] > _STANDS_OUT
+    is_told_apart = stands_out and not (wanted.in_words or alike.asked)
+    is_asked_for = (wanted.newest or wanted.first) and not is_told_apart
+    first = [place[one.id] for one in wanted.ordered(members)] if is_asked_for else []
+    told = [newest, *[i for i, one in enumerate(entries) if alike.goes_on(one)][:_TOLD]]
     top = 0 if alike.thing else min(place[one.id] for one in members)
     if not first:
         first = order[top : max(top + 1, min(top + _TOLD, limit - len(told)))]
