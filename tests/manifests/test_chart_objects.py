@@ -421,3 +421,13 @@ def test_the_gateway_answers_to_the_names_of_its_service_and_ingress() -> None:
     assert all(name.startswith(f"{service}.") for name in set(names) - {service, "memory.example"})
     given = objects({"settings": {"MEMORYBUS_HTTP_HOSTS": "mine"}})
     assert environment(given, "gateway")["MEMORYBUS_HTTP_HOSTS"] == "mine"
+
+
+@pytest.mark.parametrize("release", ["n", "on", "123", "1e3"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_name_of_a_release_is_text_whatever_yaml_takes_it_for(case: str, release: str) -> None:
+    for found in objects(CASES[case], release=release):
+        of_pods = found["spec"].get("template", {}).get("metadata", {}).get("labels", {}) if "spec" in found else {}
+        labels = {**found["metadata"].get("labels", {}), **of_pods}
+        assert all(isinstance(value, str) for value in labels.values()), labels
+        assert labels.get("app.kubernetes.io/instance", release) == release

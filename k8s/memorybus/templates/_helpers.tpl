@@ -13,7 +13,7 @@
 {{- define "memorybus.selector" -}}
 {{- /* (list root component) */ -}}
 app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
