@@ -265,12 +265,16 @@ def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool
 def _saying_most(entries: Sequence[Entry], words: Sequence[Word]) -> list[Entry]:
     """The entries that tell something with all of these words or, where none has, with most of them and half at least.
 
-    A word that many memories have, such as "like", counts as nothing where it stands alone.
+    A word that many memories have, such as "like", counts as nothing where it stands alone. One with a digit in it is a
+    number or a code, which no other stands for.
     """
     if found := _mentioning(entries, words, in_any=False):
         return found
     telling = [entry for entry in entries if states_something(entry.text)]
     shared = {entry.id: [w for w in words if has(words_in(entry.text, entry.tags), w)] for entry in telling}
+    codes = [word for word in words if any(map(str.isdecimal, word.folded))]
+    telling = [entry for entry in telling if all(code in shared[entry.id] for code in codes)]
+    shared = {entry.id: shared[entry.id] for entry in telling}
     most = max((len(its) for its in shared.values() if not _WEAK.issuperset(word.folded for word in its)), default=0)
     if 2 * most < len(words):
         return []

@@ -39,7 +39,9 @@ def test_files_that_an_agent_added_were_not_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "is_so"), [("introduction", introduces), ("caption of a block", introduces_block)], ids=str
+    ("section", "is_so"),
+    [("introduction", introduces), ("caption of a block", introduces_block)],
+    ids=["text", "block"],
 )
 def test_each_row_holds_of_its_examples(section: str, is_so: object) -> None:
     for row, examples in wordlists.examples("wrappers", section).items():
