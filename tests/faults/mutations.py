@@ -125,7 +125,7 @@ def _search_everybody() -> None:
     async def get(self: SqliteTextStore, refs: Sequence[Ref], **_: Any) -> dict[str, Entry]:
         return await self.readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
 
-    in_place_of(visibility, "is_visible")(lambda *_: True)
+    in_place_of(visibility, "is_visible")(lambda *_, **__: True)
 
 
 def _entries_of_anybody(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Entry]:
