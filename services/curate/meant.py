@@ -270,19 +270,22 @@ def _saying_most(entries: Sequence[Entry], words: Sequence[Word]) -> list[Entry]
     """
     if found := _mentioning(entries, words, in_any=False):
         return found
-    telling = [entry for entry in entries if states_something(entry.text)]
-    shared = {entry.id: [w for w in words if has(words_in(entry.text, entry.tags), w)] for entry in telling}
     codes = [word for word in words if any(map(str.isdecimal, word.folded))]
-    telling = [entry for entry in telling if all(code in shared[entry.id] for code in codes)]
-    shared = {entry.id: shared[entry.id] for entry in telling}
-    most = max((len(its) for its in shared.values() if not _WEAK.issuperset(word.folded for word in its)), default=0)
-    if 2 * most < len(words):
+    shared = {entry.id: _words_had(entry, words) for entry in entries if states_something(entry.text)}
+    telling = {
+        id_: its
+        for id_, its in shared.items()
+        if all(code in its for code in codes) and not _WEAK.issuperset(word.folded for word in its)
+    }
+    most = max(map(len, telling.values()), default=0)
+    if not most or 2 * most < len(words):
         return []
-    return [
-        one
-        for one in telling
-        if len(its := shared[one.id]) == most and not _WEAK.issuperset(word.folded for word in its)
-    ]
+    return [one for one in entries if len(telling.get(one.id, ())) == most]
+
+
+def _words_had(entry: Entry, words: Sequence[Word]) -> list[Word]:
+    said = words_in(entry.text, entry.tags)
+    return [word for word in words if has(said, word)]
 
 
 def _pointed_at(said: Said) -> Sequence[str]:
