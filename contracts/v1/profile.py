@@ -37,6 +37,8 @@ class ProfileFact(Message):
     `until`: the user said that it is not so any more. `importance`: 0 to 3, always 3 where a source is pinned; one
     higher when it was told three `times`, two when ten times.
     `span`: where the text of the newest source says it, from the first character to after the last.
+    `is_likely`: it is not sure that this is so, and the user may say. What has learned to read gives `text` in the
+    user's own words.
     `in_conflict`: a source is in a conflict that the user has not decided; the other statement's facts are here, too.
     """
 
@@ -57,6 +59,7 @@ class ProfileFact(Message):
     times: int = 1
     span: tuple[int, int]
     in_conflict: bool = False
+    is_likely: bool = False
 
 
 class Card(Message):

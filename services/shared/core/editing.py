@@ -94,6 +94,8 @@ _UNREAD: dict[str, Any] = {
     "neighbour_tags": (),
     "line_sources": (),
     "entities": (),
+    "claims": (),
+    "read_by": None,
     "metadata_confidence": 0.0,
     "enriched": False,
     "embedding_state": "pending",

@@ -152,6 +152,8 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
             **_said(sentences, left, entry.created_at),
             "source_ids": tuple(id_ for id_ in entry.source_ids if id_ not in gone),
             "entities": (),
+            "claims": (),
+            "read_by": None,
             "metadata_confidence": 0.0,
             "revisions": (),
             "enriched": False,

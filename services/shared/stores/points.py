@@ -132,7 +132,7 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
     }
     if not with_copy:
         return filtered_by
-    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True, exclude={"revisions"})}
+    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True, exclude={"revisions", "claims", "read_by"})}
 
 
 def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] | None]) -> set[str]:

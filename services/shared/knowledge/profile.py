@@ -1,0 +1,165 @@
+"""The claims of a user's entries as what is known of them: which hold now, and how sure each is. Pure; reads no text.
+
+A claim that is surer than `SURE` is told as a fact. One that is only likely is told as such, with its source, until its
+user says whether it is so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from contracts.v1.claims import Claim, Slot
+from contracts.v1.entries import Entry, Subject
+from contracts.v1.facts import FactType
+
+SURE, LIKELY = 0.6, 0.3
+"""From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
+notes, too, and nearly all are so; of the likely ones every second."""
+
+_ME = "me"
+_NOT_SLUG = re.compile(r"[^\w]+")
+
+
+class Kind(NamedTuple):
+    """What a slot is about. `holds_many`: a value stands beside others, and replaces none."""
+
+    subject: Subject = "profile"
+    fact_type: FactType = "fact"
+    holds_many: bool = True
+    level: int = 1
+
+
+KINDS: dict[Slot, Kind] = {
+    "name": Kind(holds_many=False, level=3),
+    "home": Kind(holds_many=False, level=2),
+    "origin": Kind(holds_many=False),
+    "age": Kind(holds_many=False),
+    "birthday": Kind(holds_many=False, level=3),
+    "employer": Kind(holds_many=False, level=2),
+    "family": Kind("people", "relationship", level=2),
+    "partner": Kind("people", "relationship", level=2),
+    "friend": Kind("people", "relationship", level=2),
+    "colleague": Kind("people", "relationship"),
+    "pet": Kind(fact_type="relationship", level=2),
+    "allergy": Kind(level=3),
+    "medicine": Kind(level=2),
+    "health": Kind(level=2),
+    "diet": Kind(fact_type="preference", level=2),
+    "like": Kind(fact_type="preference"),
+    "dislike": Kind(fact_type="preference"),
+    "favourite": Kind(fact_type="preference"),
+    "instruction": Kind(fact_type="preference", level=2),
+    "habit": Kind(fact_type="habit"),
+    "hobby": Kind(fact_type="habit"),
+    "plan": Kind(fact_type="commitment"),
+    "appointment": Kind(fact_type="commitment", level=2),
+    "deadline": Kind(fact_type="commitment", level=2),
+    "project": Kind("project"),
+    "project_detail": Kind("project"),
+    "decision": Kind(fact_type="commitment"),
+}
+_OTHERS = Kind()
+
+
+def kind_of(slot: Slot) -> Kind:
+    """What a slot is about."""
+    return KINDS.get(slot, _OTHERS)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedFact:
+    """A claim with the entry that makes it. `whose` is as the text names them, empty for its author.
+
+    `until`: the user gave another value since, or the entry is superseded.
+    """
+
+    entry: Entry
+    claim: Claim
+    whose: str
+    until: datetime | None = None
+
+    @property
+    def value(self) -> str:
+        """The words of the value."""
+        return self.entry.text[slice(*self.claim.value)]
+
+    @property
+    def text(self) -> str:
+        """The sentence that says it, in the user's own words; of a long one what is around the value."""
+        return self.entry.text[slice(*self.span)]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the entry says it."""
+        return self.claim.sentence
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose it is and of what it gives a value."""
+        return slug_of(self.whose) or _ME, self.claim.slot
+
+    @property
+    def state(self) -> Literal["sure", "likely"]:
+        """Whether it is told as a fact."""
+        return "sure" if self.claim.confidence >= SURE else "likely"
+
+
+def slug_of(name: str) -> str:
+    """A name as keys have it: lower case, words joined by underscores."""
+    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+
+
+def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
+    """What the entries of one user claim, the newest first; of what holds one value the older ones have ended."""
+    said = sorted(_stated(entries, as_of), key=lambda one: (one.entry.last_said_at, one.claim.value), reverse=True)
+    newest: dict[tuple[str, str], ClaimedFact] = {}
+    told: dict[tuple[str, str, str], ClaimedFact] = {}
+    for one in said:
+        again = (*one.key, one.value.casefold())
+        if again in told:
+            continue
+        if not kind_of(one.claim.slot).holds_many and one.state == "sure":
+            if (after := newest.get(one.key)) is not None:
+                one = replace(one, until=one.until or after.entry.last_said_at)
+            newest.setdefault(one.key, one)
+        told[again] = one
+    return list(told.values())
+
+
+def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[ClaimedFact]:
+    for entry in entries:
+        if entry.role != "user" or entry.status not in ("active", "superseded"):
+            continue
+        if as_of is not None and entry.created_at > as_of:
+            continue
+        until = entry.valid_until if entry.status == "superseded" else None
+        until = None if until and as_of and until > as_of else until
+        for claim in entry.claims:
+            if claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
+                yield ClaimedFact(entry, claim, _whose(claim, entry.text), until)
+
+
+def _is_within(claim: Claim, text: str) -> bool:
+    places = (claim.value, claim.sentence, *((claim.whose,) if claim.whose else ()))
+    return all(0 <= begin < end <= len(text) for begin, end in places)
+
+
+def _whose(claim: Claim, text: str) -> str:
+    return "" if claim.of_user or claim.whose is None else text[slice(*claim.whose)]
+
+
+def beside(facts: Sequence[ClaimedFact], told: Iterable[tuple[str, str]]) -> list[ClaimedFact]:
+    """Those that say more than what is told already, given as id of its entry and value: a value that has the other in
+    it, or is in it, is the same."""
+    known: dict[str, list[str]] = {}
+    for id_, value in told:
+        known.setdefault(id_, []).append(value.casefold())
+    return [one for one in facts if not _is_told(one.value.casefold(), known.get(one.entry.id, ()))]
+
+
+def _is_told(value: str, known: Sequence[str]) -> bool:
+    return any(value in other or other in value for other in known)
