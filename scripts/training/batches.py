@@ -101,12 +101,15 @@ def _example(turn: Turn, chat: str, tokenizer: Tokenizer) -> Example:
     )
     for label, begin, end in _placed(turn.claims, turn, made):
         made.claims[begin:end] = _INSIDE
-        slot = SLOTS.index(label.slot) if label.slot in SLOTS else SLOTS.index("other_fact")
+        slot = SLOTS.index(label.slot) if label.slot in SLOTS else -1
         made.stretches.append((begin, end, slot, label.of_user, label.is_new, 1))
         if label.about and (named := _tokens(turn.text, label.about, made)):
             made.names_whose[slice(*named)] = 1
     for begin, *_ in made.stretches:
         made.claims[begin] = _FIRST
+    if not turn.is_read:
+        made.claims[:] = made.tasks[:] = made.names_whose[:] = -1
+        return made
     for _, begin, end in _placed(turn.tasks, turn, made):
         made.tasks[begin:end] = _INSIDE
         made.tasks[begin] = _FIRST
@@ -144,7 +147,7 @@ def reading_batch(chosen: Sequence[Example], length: int) -> Reading:
         _padded([one.claims for one in chosen], length).astype(np.int32),
         _padded([one.tasks for one in chosen], length).astype(np.int32),
         _padded([one.names_whose for one in chosen], length),
-        np.array([one.turn.ends for one in chosen], np.float32),
+        np.array([one.turn.ends if one.turn.is_read else -1 for one in chosen], np.float32),
         np.array([one.turn.is_wish for one in chosen], np.float32),
         Stretches(*(column.astype(kind) for column, kind in zip(columns, kinds, strict=True))),
     )

@@ -25,7 +25,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message, and what a reader found in it. `ends`: something that was so is so no longer, as it says."""
+    """A message, and what a reader found in it. `ends`: something that was so is so no longer, as it says.
+
+    `is_read`: its claims were noted; of others nothing is known but whether it is a wish not to be kept.
+    """
 
     id: str
     by_user: bool
@@ -35,6 +38,7 @@ class Turn:
     not_claims: tuple[Label, ...] = ()
     ends: bool = False
     is_wish: bool = False
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)

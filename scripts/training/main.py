@@ -18,6 +18,7 @@ from measure import CUTS, Found, calibrated, figures_at, found_in, retrieval_fig
 from network import Arrays
 from page import card, report
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rows import read_rows
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
@@ -116,7 +117,8 @@ def _trained(
             progress.update(bar, completed=step, description=f"loss {read:.3f} + {found:.3f}, {seconds:.0f} s")
 
         asked = Asked([*chats, *dialogues], tokenizer)
-        trained = train(weights, examples(chats, tokenizer), asked, plan, work / f"{mark}.npz", tell)
+        turns = examples([*chats, *read_rows(CHATS.parent)], tokenizer)
+        trained = train(weights, turns, asked, plan, work / f"{mark}.npz", tell)
     told = {step: (read, found) for step, read, found in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
 

@@ -9,7 +9,8 @@ from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, Reader, Vector
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
-from services.shared.core.frames import is_framed
+from services.shared.core.frames import as_stated
+from services.shared.core.own_words import own_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,21 @@ def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None =
         "embedding_error": None,
     }
     if isinstance(embedder, Reader) and claims is not None:
-        labels |= {"claims": claims if states_anything(entry) else (), "read_by": embedder.reader}
+        labels |= {"claims": meant(entry, claims), "read_by": embedder.reader}
     return entry.model_copy(update=labels)
+
+
+def meant(entry: Entry, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """The claims that are in the user's own words, and not in what they pasted, or said in a role play."""
+    if not (claims and states_anything(entry)):
+        return ()
+    own = own_words(as_stated(entry))
+    return tuple(one for one in claims if own[slice(*one.value)] == entry.text[slice(*one.value)])
 
 
 def states_anything(entry: Entry) -> bool:
     """Whether what its text says may be so: its user says it, as themself, and it says nothing again."""
-    return entry.role == "user" and entry.source == "turn" and not is_framed(entry)
+    return entry.role == "user" and entry.source == "turn"
 
 
 def is_read_by(entry: Entry, embedder: Embedder) -> bool:

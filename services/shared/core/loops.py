@@ -124,17 +124,20 @@ _FOR = re.compile(r"\bfor (?P<name>[^\W\d]\w+)")
 _FOR_KIN = re.compile(r"\bfor (?:my|our|his|her|their) (\w+)")
 _OWNED = re.compile(r"\b(\w+)['’]s (?!(?:done|finished|sorted|paid|sent|been|got|in|on|back|\w+ed)\b)(\w+)")
 _LONGEST = 400
+SURE = 0.5
+"""How sure it must be that something is to be done: seven of eight that are as sure as this are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the turn that it is of."""
+    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done; None: nobody has read the turn."""
 
     text: str
     entry_id: str
     role: str
     at: datetime
     conversation_id: str | None = None
+    tasks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,9 @@ def _listed_deeds(what: str, verb: str | None, *, is_line: bool) -> tuple[Deed, 
 
 def loop_in(said: Said) -> Loop | None:
     """What a sentence says is to be done; None when that is only supposed, asked, quoted, or said in fun."""
+    if said.tasks is not None:
+        deeds = tuple(deed for task in said.tasks for deed in deeds_in(task.lower()))
+        return Loop(said, deeds, promised=False) if said.tasks else None
     text = said.text[:_LONGEST]
     if said.role == "user" and _HEADED.fullmatch(text):
         return None
