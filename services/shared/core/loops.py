@@ -130,7 +130,7 @@ SURE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done; None: nobody has read the turn."""
+    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done; None: nobody has read it."""
 
     text: str
     entry_id: str
@@ -186,10 +186,18 @@ def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = No
         after = told[place + 1] if place + 1 < len(told) and told[place + 1].entry_id == said.entry_id else None
         _close(said, found, before, after)
         heading = _heading(said, heading)
-        if (loop := _item_in(said, heading) or loop_in(said)) is not None:
+        if (loop := _item_in(said, heading) or _read_in(said)) is not None:
             decided = (settled or {}).get(loop.id)
             found.append(loop if decided is None else replace(loop, state=decided, decided=True))
     return found
+
+
+def _read_in(said: Said) -> Loop | None:
+    """What a sentence was read to say is to be done; what nobody has read, the rules read."""
+    if said.tasks is None:
+        return loop_in(said)
+    deeds = tuple(deed for task in said.tasks for deed in deeds_in(task.lower()))
+    return Loop(said, deeds, promised=False) if said.tasks else None
 
 
 def _heading(said: Said, before: Said | None) -> Said | None:
@@ -235,9 +243,6 @@ def _listed_deeds(what: str, verb: str | None, *, is_line: bool) -> tuple[Deed, 
 
 def loop_in(said: Said) -> Loop | None:
     """What a sentence says is to be done; None when that is only supposed, asked, quoted, or said in fun."""
-    if said.tasks is not None:
-        deeds = tuple(deed for task in said.tasks for deed in deeds_in(task.lower()))
-        return Loop(said, deeds, promised=False) if said.tasks else None
     text = said.text[:_LONGEST]
     if said.role == "user" and _HEADED.fullmatch(text):
         return None
