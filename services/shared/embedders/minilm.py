@@ -99,7 +99,7 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
         super().__init__(session, tokenizer, threads)
         self._calibrations = trained.calibrations
         self.reader = trained.version
-        self.identity = EmbeddingIdentity("memorybus", trained.version, DIMENSIONS)
+        self.identity = EmbeddingIdentity("memorybus", f"all-MiniLM-L6-v2-{trained.version}", DIMENSIONS)
 
     @classmethod
     async def open(cls, cache_dir: Path, *, threads: int = 2) -> ReadingMiniLmEmbedder:
