@@ -11,8 +11,8 @@ _BINS = 10
 _CARD = """# {version}: what it is, and how well it reads
 
 A low-rank adapter (rank 16) of all-MiniLM-L6-v2 (Apache-2.0) and heads on the states of its tokens: {size:,} bytes.
-`scripts/train` makes it from {chats} chats in `tests/quality/chats/learned`{dialogues}. It may be used as memorybus
-may.
+`scripts/train` makes it from {chats} chats in `tests/quality/chats/learned`, the labelled sentences in `tests/quality`
+{dialogues}. It may be used as memorybus may.
 
 {held} chats of the same writers were kept apart. Of them, by how sure it is:
 
@@ -38,20 +38,19 @@ def card(version: str, size: int, figures: Mapping[str, Any]) -> str:
         dialogues=dialogues,
         held=len(figures["held"]),
         claims=_rows(figures["claims"]),
-        tasks=_rows(figures["tasks"]),
+        tasks=_rows(figures["tasks"], _OF_TASKS),
         retrieval=_line(figures["retrieval"]),
     )
     if unseen := figures.get("unseen"):
         text += (
             f"\nOf {len(unseen['held'])} chats whose writers and labellers it never met:\n\n"
-            f"{_rows(unseen['claims'])}\n\nTasks:\n\n{_rows(unseen['tasks'])}\n\n"
+            f"{_rows(unseen['claims'])}\n\nTasks:\n\n{_rows(unseen['tasks'], _OF_TASKS)}\n\n"
             f"Turns that answer: {_line(unseen['retrieval'])}.\n"
         )
     return text
 
 
-def _rows(figures: Sequence[Mapping[str, float]]) -> str:
-    names = ("precision", "recall", "slot", "unreal")
+def _rows(figures: Sequence[Mapping[str, float]], names: Sequence[str] = _OF_CLAIMS) -> str:
     head = f"| at least | told | {' | '.join(names)} |\n| --- | --- | {' | '.join('---' for _ in names)} |"
     rows = (
         f"| {one['cut']:.1f} | {one['told']} | {' | '.join(f'{one[name]:.3f}' for name in names)} |" for one in figures
