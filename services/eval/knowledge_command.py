@@ -13,7 +13,7 @@ import typer
 from rich.console import RenderableType
 from rich.table import Table
 
-from services.cli.common import bars, err, fail, out, run
+from services.cli.common import bars, err, fail, out, plural, run
 from services.eval.commands import JsonOption, refuse_a_bus, write
 from services.eval.knowledge import Share, Told, shares, summed
 from services.eval.labels import Labelled, labelled
@@ -116,7 +116,7 @@ async def _measured(name: str, chats: Sequence[Labelled], environment: Mapping[s
 
 def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[RenderableType]:
     claims, tasks = (sum(len(getattr(chat.labels, kind)) for chat in chats) for kind in ("claims", "tasks"))
-    yield f"{len(chats)} chats, {claims:,} claims, {tasks:,} tasks"
+    yield f"{plural(len(chats), 'chat')}, {plural(claims, 'claim')}, {plural(tasks, 'task')}"
     table = Table("of what is told")
     for name in (*(one.name for one in measured), *_MEASURED_ONCE):
         table.add_column(name, justify="right")

@@ -109,7 +109,8 @@ def labelled(path: Path, claims: Path | None = None) -> list[Labelled]:
     noted = chats if claims is None else documents(claims)
     if len(noted) != len(chats):
         raise FormatError(
-            f"{path} has {len(chats)} chats, {claims} labels of {len(noted)}: it takes those of each, in the same order"
+            f"{path} and {claims} differ in length, {len(chats)} and {len(noted)}: "
+            "labels of every chat are needed, in the same order"
         )
     for one in noted:
         if not isinstance(one.data, dict) or "claims" not in one.data:
