@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ SURE = Calibrations(calibration(4), calibration(4))
 TEXT = "Hi! We moved last year; I live in Ghent now. My sister Ines has a boat.\nCall the dentist?"
 
 
-def read(text: str, said: dict[str, tuple[str, ...]], calibrations: Calibrations = SURE) -> tuple[Claim, ...]:
+def read(text: str, said: Mapping[str, tuple[str, ...]], calibrations: Calibrations = SURE) -> tuple[Claim, ...]:
     offsets = words(text)
     return read_claims(logits_of(offsets, text, said), offsets, text, calibrations)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -56,7 +56,7 @@ def test_what_is_told_of_a_stretch_is_a_share_or_a_finite_number(
 TEXT = "Since May my sister Ines lives in Ghent, and I have to call the dentist."
 
 
-def told(said: dict[str, tuple[str, ...]], text: str = TEXT, found: Found = claims_in) -> list[Stretch]:
+def told(said: Mapping[str, tuple[str, ...]], text: str = TEXT, found: Found = claims_in) -> list[Stretch]:
     offsets = words(text)
     return found(logits_of(offsets, text, said), offsets, text)
 
