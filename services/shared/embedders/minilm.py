@@ -13,7 +13,8 @@ import numpy as np
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
 from contracts.v1.claims import Claim
-from services.shared.reading.weights import Trained, load_trained
+from services.shared.embedders.errors import EmbedderMisconfigured
+from services.shared.reading.weights import ReaderDamaged, Trained, load_trained
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -103,8 +104,15 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
 
     @classmethod
     async def open(cls, cache_dir: Path, *, threads: int = 2) -> ReadingMiniLmEmbedder:
-        """As the plain one."""
-        trained = await asyncio.to_thread(load_trained)
+        """As the plain one.
+
+        Raises:
+            EmbedderMisconfigured: as the plain one; or what was trained is missing or damaged.
+        """
+        try:
+            trained = await asyncio.to_thread(load_trained)
+        except ReaderDamaged as error:
+            raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
         session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
         return cls(session, tokenizer, threads, trained)
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from contracts.v1.claims import MOST_CLAIMS, Claim
-from services.shared.reading.decode import Floats, Stretch, claims_in, tasks_in
+from services.shared.reading.decode import SENTENCE_END, Floats, Stretch, claims_in, tasks_in
 
 _LEAST_SURE = 0.25
 """What is less likely is no claim: three of four would be wrong."""
 
 _LONGEST_SENTENCE = 240
-_SENTENCE_END = re.compile(r"[.!?;]+(?=\s)|\n+")
 _EDGES = re.compile(r"^[\s,;:.!?()\"'–-]+|[\s,;:.!?(\"'–-]+$")
 
 
@@ -33,7 +32,7 @@ class Calibration:
     def of(self, signs: Sequence[float]) -> float:
         """How likely a stretch with these signs is right."""
         logit = self.weights[0] + self.weights[1:] @ ((np.array(signs) - self.mean) / self.spread)
-        return float(1 / (1 + np.exp(-logit)))
+        return float((1 + np.tanh(logit / 2)) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def _sure(found: Sequence[Stretch], text: str, calibration: Calibration) -> Iter
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     begin = 0
-    for found in _SENTENCE_END.finditer(text):
+    for found in SENTENCE_END.finditer(text):
         yield begin, found.end()
         begin = found.end()
     yield begin, len(text)

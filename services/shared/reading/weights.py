@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.shared.reading.claims import Calibration, Calibrations
+from services.shared.reading.decode import COLUMNS
 
 READER = Path(__file__).with_name("reader.safetensors")
 """The one that memorybus ships; `reader.md` beside it says what it was trained on, and how well it reads."""
@@ -29,13 +30,35 @@ class Trained:
     calibrations: Calibrations
 
 
+class ReaderDamaged(Exception):
+    """The trained file is missing, cut off, or of another version of memorybus."""
+
+
 def load_trained(file: Path = READER) -> Trained:
-    """Read the trained file."""
+    """Read the trained file.
+
+    Raises:
+        ReaderDamaged: it cannot be read, or has not what the heads of this version have.
+    """
+    try:
+        return _trained(*_read(file))
+    except Exception as error:  # safetensors has a class of its own for what is wrong within
+        raise ReaderDamaged(f"the trained file {file} cannot be used ({error}): install memorybus anew") from error
+
+
+def _read(file: Path) -> tuple[str, dict[str, NDArray[np.float32]]]:
     from safetensors import safe_open  # half a second is spared where no model is loaded
 
     with safe_open(file, framework="numpy") as opened:
-        version = opened.metadata()["version"]
-        arrays = {name: opened.get_tensor(name).astype(np.float32) for name in opened.keys()}  # noqa: SIM118
+        version = (opened.metadata() or {})["version"]
+        return version, {name: opened.get_tensor(name).astype(np.float32) for name in opened.keys()}  # noqa: SIM118
+
+
+def _trained(version: str, arrays: Weights) -> Trained:
+    if arrays["out.b"].shape != (len(COLUMNS),):
+        raise ValueError(f"it has {len(arrays['out.b'])} outputs, where there should be {len(COLUMNS)}")
+    if damaged := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
+        raise ValueError(f"{damaged[0]} has what is no number")
     return Trained(
         version,
         {name: array for name, array in arrays.items() if name.endswith((".a", ".b")) and name not in _HEADS},
