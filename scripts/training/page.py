@@ -8,6 +8,8 @@ from typing import Any
 _WIDTH, _HEIGHT, _EDGE = 640, 260, 36
 _BINS = 10
 
+_OF_CLAIMS, _OF_TASKS = ("precision", "recall", "slot", "unreal"), ("precision", "recall", "unreal")
+
 _CARD = """# {version}: what it is, and how well it reads
 
 A low-rank adapter (rank 16) of all-MiniLM-L6-v2 (Apache-2.0) and heads on the states of its tokens: {size:,} bytes.
