@@ -1,7 +1,7 @@
 """The claims of a user's entries as what is known of them: which hold now, and how sure each is. Pure; reads no text.
 
 A claim that is surer than `SURE` is told as a fact. One that is only likely is told as such, with its source, until its
-user says whether it is so.
+user says whether it is so. What they say is obeyed whatever is read in the entry.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.v1.claims import Claim, Slot
+from contracts.v1.claims import Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 
 SURE, LIKELY = 0.6, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
 notes, too, and nearly all are so; of the likely ones every second."""
+
+_Value: TypeAlias = tuple[str, str, str]
 
 _ME = "me"
 _NOT_SLUG = re.compile(r"[^\w]+")
@@ -74,13 +76,16 @@ def kind_of(slot: Slot) -> Kind:
 class ClaimedFact:
     """A claim with the entry that makes it. `whose` is as the text names them, empty for its author.
 
-    `until`: the user gave another value since, or the entry is superseded.
+    `until`: the user gave another value since, or the entry is superseded. `decided`: when the user said that it is so,
+    and `said_at` when they said it last, in whatever way.
     """
 
     entry: Entry
     claim: Claim
     whose: str
+    said_at: datetime
     until: datetime | None = None
+    decided: datetime | None = None
 
     @property
     def value(self) -> str:
@@ -98,6 +103,11 @@ class ClaimedFact:
         return self.claim.sentence
 
     @property
+    def id(self) -> str:
+        """What names it where its user decides about it."""
+        return str(ClaimId(self.entry.id, self.claim.value, self.claim.slot))
+
+    @property
     def key(self) -> tuple[str, str]:
         """Whose it is and of what it gives a value."""
         return slug_of(self.whose) or _ME, self.claim.slot
@@ -113,18 +123,24 @@ def slug_of(name: str) -> str:
     return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
 
 
-def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
-    """What the entries of one user claim, the newest first; of what holds one value the older ones have ended."""
-    said = sorted(_stated(entries, as_of), key=lambda one: (one.entry.last_said_at, one.claim.value), reverse=True)
+def claimed(entries: Sequence[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
+    """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
+
+    What the user said is not so takes with it what was said of the same value before.
+    """
+    said = sorted(_stated(entries, as_of), key=lambda one: (one.said_at, one.claim.value), reverse=True)
+    rejected = _rejected(entries)
     newest: dict[tuple[str, str], ClaimedFact] = {}
-    told: dict[tuple[str, str, str], ClaimedFact] = {}
+    told: dict[_Value, ClaimedFact] = {}
     for one in said:
-        again = (*one.key, one.value.casefold())
-        if again in told:
+        again = _value_of(one.claim, one.entry.text)
+        if again in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[again]:
+            continue
+        if again in told and (told[again].state == "sure" or one.state == "likely"):
             continue
         if not kind_of(one.claim.slot).holds_many and one.state == "sure":
             if (after := newest.get(one.key)) is not None:
-                one = replace(one, until=one.until or after.entry.last_said_at)
+                one = replace(one, until=one.until or after.said_at)
             newest.setdefault(one.key, one)
         told[again] = one
     return list(told.values())
@@ -138,9 +154,37 @@ def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[Claime
             continue
         until = entry.valid_until if entry.status == "superseded" else None
         until = None if until and as_of and until > as_of else until
-        for claim in entry.claims:
-            if claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
-                yield ClaimedFact(entry, claim, _whose(claim, entry.text), until)
+        for claim, decided in _obeying(entry):
+            counts = decided is not None and until is None and (as_of is None or decided <= as_of)
+            said_at = max(entry.last_said_at, decided) if decided and counts else entry.last_said_at
+            yield ClaimedFact(entry, claim, _whose(claim, entry.text), said_at, until, decided)
+
+
+def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
+    """The claims of an entry: of those that the user decided the ones that are so, with since when."""
+    for claim in entry.claims:
+        is_open = not any(one.claim.overlaps(claim.value, claim.slot) for one in entry.decided_claims)
+        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
+            yield claim, None
+    for one in entry.decided_claims:
+        if one.is_so and _is_within(one.claim, entry.text):
+            yield one.claim, one.at
+
+
+def _rejected(entries: Iterable[Entry]) -> dict[_Value, datetime]:
+    """What the user said is not so, and when last."""
+    found: dict[_Value, datetime] = {}
+    for entry in entries:
+        for one in entry.decided_claims:
+            if not one.is_so and _is_within(one.claim, entry.text):
+                value = _value_of(one.claim, entry.text)
+                found[value] = max(one.at, found.get(value, one.at))
+    return found
+
+
+def _value_of(claim: Claim, text: str) -> _Value:
+    """Whose it is, of what it gives a value, and that value, however it is written."""
+    return slug_of(_whose(claim, text)) or _ME, claim.slot, text[slice(*claim.value)].casefold()
 
 
 def _is_within(claim: Claim, text: str) -> bool:
@@ -157,9 +201,11 @@ def beside(facts: Sequence[ClaimedFact], told: Iterable[tuple[str, str]]) -> lis
     it, or is in it, is the same."""
     known: dict[str, list[str]] = {}
     for id_, value in told:
-        known.setdefault(id_, []).append(value.casefold())
-    return [one for one in facts if not _is_told(one.value.casefold(), known.get(one.entry.id, ()))]
+        known.setdefault(id_, []).append(value)
+    return [one for one in facts if not is_told(one.value, known.get(one.entry.id, ()))]
 
 
-def _is_told(value: str, known: Sequence[str]) -> bool:
-    return any(value in other or other in value for other in known)
+def is_told(value: str, known: Iterable[str]) -> bool:
+    """Whether a value says no more than one of those that are known."""
+    folded = value.casefold()
+    return any(folded in other or other in folded for other in map(str.casefold, known))
