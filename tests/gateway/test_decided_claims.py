@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import httpx
+import asyncio
+from pathlib import Path
 
+import httpx
+from memorybus_client import Memory
+from typer.testing import CliRunner
+
+from services.cli import app as cli
 from services.shared.settings import Settings
 from tests.claims import leave_claim
 from tests.gateway.test_conflicts import ANN, BOB
@@ -46,3 +52,25 @@ async def test_what_rules_found_says_how_it_is_corrected(http: httpx.AsyncClient
     answer = await http.post("/profile/decide", json=body, headers=ANN)
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
     assert "entries.update" in answer.json()["detail"]
+
+
+def test_a_fact_is_decided_on_the_command_line(tmp_path: Path, up: str) -> None:
+    def said(*options: str) -> str:
+        done = CliRunner().invoke(cli, ["profile", "--user", "ann", "--nats", up, *options])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    memory = Memory(up, user="ann")
+    entry = memory.remember(TEXT)
+    memory.close()
+    file = Settings(data=tmp_path / "up").sqlite_path
+    asyncio.run(leave_claim(file, "ann", entry.id, "Porto", "home"))
+    id_ = f"{entry.id}:19-24:home"
+    assert f"perhaps: {TEXT}" in said()
+    assert f"(--is-so {id_}, or --not-so)" in said()
+    assert said("--is-so", id_) == f"{id_}: is so\n"
+    assert (TEXT in said(), "perhaps" in said()) == (True, False)
+    assert said("--not-so", id_) == f"{id_}: is not so, and is told no more\n"
+    assert said() == "no facts are known\n"
+    assert said("--undecided", id_) == f"{id_}: left to memorybus\n"
+    assert "perhaps" in said()

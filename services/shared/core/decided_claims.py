@@ -9,8 +9,9 @@ from datetime import datetime
 from contracts.v1.claims import Claim, DecidedClaim, Place, Slot
 from contracts.v1.entries import Entry
 
-_BETWEEN = re.compile(r"(?<=[.!?;…])\s+|\s*\n\s*")
-"""What stands between two sentences."""
+_BLANKS = re.compile(r"\s+")
+_ENDS = (".", "!", "?", ";", "…")
+"""With one of these a sentence ends, or with its line."""
 
 
 def claim_at(entry: Entry, value: Place, slot: Slot) -> Claim | None:
@@ -79,8 +80,9 @@ def _places_of(said: str, text: str) -> Iterator[int]:
 
 
 def _sentences(text: str) -> Iterator[Place]:
-    begin = 0
-    for found in _BETWEEN.finditer(text):
-        yield begin, found.start()
-        begin = found.end()
+    begin = len(text) - len(text.lstrip())
+    for found in _BLANKS.finditer(text, begin):
+        if "\n" in found[0] or text.endswith(_ENDS, begin, found.start()):
+            yield begin, found.start()
+            begin = found.end()
     yield begin, len(text.rstrip())

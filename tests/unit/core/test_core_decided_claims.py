@@ -15,7 +15,7 @@ from services.shared.knowledge.profile import claimed
 from tests.stores.builders import NOON, an_entry
 
 LATER = NOON + timedelta(days=1)
-SENTENCES = ["Pears, please.", "Pears, please?", "Back to Faro", "Then pears; then Faro!", "No…"]
+SENTENCES = [" Pears, please. ", "Pears, please?", "Back to Faro", "Then pears; then Faro!", "No…"]
 TEXT = "Pears, please. Back to Faro\nThen pears; then Faro!"
 
 SLOTS = st.sampled_from(["home", "like"])
@@ -64,8 +64,9 @@ def _words(one: DecidedClaim) -> tuple[str, str]:
 
 def of_sentence(text: str, number: int) -> DecidedClaim:
     """A decision about the last word of a sentence."""
-    sentence = text.split("\n")[number]
-    begin = sum(len(one) + 1 for one in text.split("\n")[:number])
+    line = text.split("\n")[number]
+    sentence = line.strip()
+    begin = sum(len(one) + 1 for one in text.split("\n")[:number]) + line.index(sentence)
     place: Place = (begin + sentence.rfind(" ") + 1, begin + len(sentence) - 1)
     slot: Slot = "like"
     return DecidedClaim(slot=slot, value=place, sentence=(begin, begin + len(sentence)), is_so=False, at=NOON)
