@@ -123,11 +123,12 @@ def slug_of(name: str) -> str:
     return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
 
 
-def claimed(entries: Sequence[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
+def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
     """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
 
     What the user said is not so takes with it what was said of the same value before.
     """
+    entries = list(entries)
     said = sorted(_stated(entries, as_of), key=lambda one: (one.said_at, one.claim.value), reverse=True)
     rejected = _rejected(entries)
     newest: dict[tuple[str, str], ClaimedFact] = {}
