@@ -126,39 +126,66 @@ def slug_of(name: str) -> str:
 def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
     """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
 
+    The order of the entries is of no account. A value that is told as a fact now is not told as likely beside that.
     What the user said is not so takes with it what was said of the same value before.
     """
     entries = list(entries)
-    said = sorted(_stated(entries, as_of), key=lambda one: (one.said_at, one.claim.value), reverse=True)
     rejected = _rejected(entries)
-    newest: dict[tuple[str, str], ClaimedFact] = {}
-    told: dict[_Value, ClaimedFact] = {}
-    for one in said:
-        again = _value_of(one.claim, one.entry.text)
-        if again in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[again]:
-            continue
-        if again in told and (told[again].state == "sure" or one.state == "likely"):
+    newest: dict[tuple[str, str], datetime] = {}
+    told: dict[tuple[str, str, str, str], ClaimedFact] = {}
+    for one in sorted(_stated(entries, as_of), key=_place, reverse=True):
+        value = _value_of(one.claim, one.entry.text)
+        again = (*value, one.state)
+        if again in told or (value in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[value]):
             continue
         if not kind_of(one.claim.slot).holds_many and one.state == "sure":
             if (after := newest.get(one.key)) is not None:
-                one = replace(one, until=one.until or after.said_at)
-            newest.setdefault(one.key, one)
+                one = replace(one, until=min(one.until, after) if one.until else after)
+            newest.setdefault(one.key, one.said_at)
         told[again] = one
-    return list(told.values())
+    facts = {again[:3] for again, one in told.items() if one.state == "sure" and one.until is None}
+    return [one for again, one in told.items() if one.state == "sure" or again[:3] not in facts]
+
+
+def _place(one: ClaimedFact) -> tuple[datetime, str, tuple[int, int], float]:
+    return one.said_at, one.entry.id, one.claim.value, one.claim.confidence
+
+
+def _said_at(entry: Entry, as_of: datetime | None) -> datetime:
+    """When it was said last, up to a moment."""
+    if as_of is None or entry.last_said_at <= as_of:
+        return entry.last_said_at
+    return max((one.at for one in entry.repeated_in if one.at <= as_of), default=entry.created_at)
 
 
 def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[ClaimedFact]:
     for entry in entries:
-        if entry.role != "user" or entry.status not in ("active", "superseded"):
+        if not _counts(entry) or (as_of is not None and entry.created_at > as_of):
             continue
-        if as_of is not None and entry.created_at > as_of:
-            continue
-        until = entry.valid_until if entry.status == "superseded" else None
-        until = None if until and as_of and until > as_of else until
         for claim, decided in _obeying(entry):
-            counts = decided is not None and until is None and (as_of is None or decided <= as_of)
-            said_at = max(entry.last_said_at, decided) if decided and counts else entry.last_said_at
+            until = _until(entry, entry.text[slice(*claim.value)])
+            until = None if until and as_of and until > as_of else until
+            said_at = _said_at(entry, as_of)
+            if decided and until is None and (as_of is None or decided <= as_of):
+                said_at = max(said_at, decided)
             yield ClaimedFact(entry, claim, _whose(claim, entry.text), said_at, until, decided)
+
+
+def _counts(entry: Entry) -> bool:
+    """Whether its user said it, and it was so once: of what they decided was never so, nothing is told."""
+    if entry.role != "user" or entry.status not in ("active", "superseded"):
+        return False
+    was_rejected = entry.status == "superseded" and entry.valid_until and entry.valid_until <= entry.created_at
+    return not was_rejected
+
+
+def _until(entry: Entry, value: str) -> datetime | None:
+    """Until when an entry says that this is so; of one that was changed in part, what was changed has ended alone."""
+    if entry.status == "superseded":
+        return entry.valid_until or entry.updated_at
+    until = entry.valid_until
+    is_outdated = until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
+    return until if is_outdated else None
 
 
 def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
