@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Literal, NamedTuple, get_args
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from contracts.envelope import Message
 
@@ -73,3 +74,52 @@ class Claim(Message):
     of_user: bool = True
     is_new: bool = False
     confidence: float = Field(ge=0, le=1)
+
+    def overlaps(self, value: Place, slot: Slot) -> bool:
+        """Whether it gives a value to the same slot, and shares a part of the text with it."""
+        return self.kind == "fact" and self.slot == slot and self.value[0] < value[1] and value[0] < self.value[1]
+
+
+class DecidedClaim(Message):
+    """What the user says of a claim: that it `is_so`, or is not, and since when. It has no words, as a claim has none.
+
+    It holds for whatever is read there: for each claim of its slot whose value shares a part of the text with its own.
+    """
+
+    slot: Slot
+    value: Place
+    sentence: Place
+    whose: Place | None = None
+    of_user: bool = True
+    is_so: bool
+    at: AwareDatetime
+
+    @property
+    def claim(self) -> Claim:
+        """What it is about, as sure as its user is."""
+        places = {"value": self.value, "sentence": self.sentence, "whose": self.whose}
+        return Claim(slot=self.slot, **places, of_user=self.of_user, confidence=1)
+
+
+class ClaimId(NamedTuple):
+    """Names a claim by its entry, where that has the value, and the slot: `<entry>:<from>-<to>:<slot>`."""
+
+    entry_id: str
+    value: Place
+    slot: Slot
+
+    def __str__(self) -> str:
+        begin, end = self.value
+        return f"{self.entry_id}:{begin}-{end}:{self.slot}"
+
+    @classmethod
+    def read(cls, written: str) -> ClaimId | None:
+        """The one that is written so, if one is."""
+        found = _ID.fullmatch(written)
+        slot = next((slot for slot in get_args(Slot) if found and slot == found["slot"]), None)
+        if found is None or slot is None:
+            return None
+        return cls(found["entry_id"], (int(found["begin"]), int(found["end"])), slot)
+
+
+_ID = re.compile(r"(?P<entry_id>.+):(?P<begin>[0-9]{1,9})-(?P<end>[0-9]{1,9}):(?P<slot>[a-z_]+)")

@@ -103,6 +103,7 @@ def _shown_claim(one: ClaimedFact) -> ProfileFact:
     subject = "people" if one.whose and kind.subject == "profile" else kind.subject
     ref = f"{'project' if subject == 'project' else 'person'}:{owner}"
     return ProfileFact(
+        id=one.id,
         subject=subject,
         entity_refs=(ref,),
         entity_label=one.whose or ME,
@@ -118,6 +119,7 @@ def _shown_claim(one: ClaimedFact) -> ProfileFact:
         source_ids=(one.entry.id,),
         span=one.span,
         is_likely=one.state == "likely",
+        decided=one.decided is not None,
     )
 
 

@@ -153,6 +153,7 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
             "source_ids": tuple(id_ for id_ in entry.source_ids if id_ not in gone),
             "entities": (),
             "claims": (),
+            "decided_claims": (),
             "read_by": None,
             "metadata_confidence": 0.0,
             "revisions": (),
