@@ -52,6 +52,7 @@ def main() -> int:
         learned = [learned[place] for place in sorted(order[: asked.only])]
     if asked.quick:
         held, learned = [_begun(chat) for chat in held[:2]], learned[:6]
+    asked.output.parent.mkdir(parents=True, exist_ok=True)  # not found out when all is trained
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
     trained, curve = _trained(weights, tokenizer, learned, dialogues, plan, asked.work, is_quick=asked.quick)
@@ -121,7 +122,7 @@ def _trained(
     is_quick: bool,
 ) -> tuple[Arrays, list[tuple[int, float, float]]]:
     """What was learned, and the losses by step. In few steps they can be compared where all turns are of one kind."""
-    work.mkdir(exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     read = [*chats, *([] if is_quick else read_rows(CHATS.parent))]
     mark = plan.mark((read, dialogues))
     log = work / f"{mark}.jsonl"

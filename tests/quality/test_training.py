@@ -83,10 +83,14 @@ print(steps)
 """
 
 
-def few_steps(checkpoint: Path, until: int, output: Path) -> str:
+def few_steps(checkpoint: Path, until: int, output: Path) -> subprocess.CompletedProcess[str]:
     command: list[str | Path] = [PYTHON, "-c", INTERRUPTED, checkpoint, str(until), output]
     environment = {**os.environ, "PYTHONPATH": "."}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def steps_of(checkpoint: Path, until: int, output: Path) -> str:
+    run = few_steps(checkpoint, until, output)
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout.strip()
 
@@ -94,15 +98,25 @@ def few_steps(checkpoint: Path, until: int, output: Path) -> str:
 def test_what_was_interrupted_goes_on_where_it_was_and_comes_to_the_same(tmp_path: Path) -> None:
     subprocess.run([ROOT / "scripts" / "setup", "train"], check=True)
     whole, resumed = tmp_path / "whole.npz", tmp_path / "resumed.npz"
-    assert few_steps(tmp_path / "a.npz", 0, whole) == "[1, 2, 3, 4, 5]"
-    assert few_steps(tmp_path / "b.npz", 3, resumed) == "[1, 2, 3]"
+    assert steps_of(tmp_path / "a.npz", 0, whole) == "[1, 2, 3, 4, 5]"
+    assert steps_of(tmp_path / "b.npz", 3, resumed) == "[1, 2, 3]"
     assert not resumed.exists()
-    assert few_steps(tmp_path / "b.npz", 0, resumed) == "[3, 4, 5]"
+    assert steps_of(tmp_path / "b.npz", 0, resumed) == "[3, 4, 5]"
     with np.load(whole) as one, np.load(resumed) as other:
         assert sorted(one.files) == sorted(other.files)
         assert any(one[name].any() for name in one.files if name.endswith("dense.b"))
         for name in one.files:
             np.testing.assert_array_equal(one[name], other[name])
+
+
+@pytest.mark.parametrize("content", [b"", b"PK no archive"])
+def test_a_checkpoint_that_is_damaged_says_what_to_do(tmp_path: Path, content: bytes) -> None:
+    damaged = tmp_path / "a.npz"
+    damaged.write_bytes(content)
+    run = few_steps(damaged, 0, tmp_path / "made.npz")
+    assert run.returncode == 1
+    assert f"{damaged} is damaged" in run.stderr
+    assert "remove it, and training begins anew" in run.stderr
 
 
 def test_a_folder_without_chats_says_so(tmp_path: Path) -> None:
