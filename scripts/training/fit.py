@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
@@ -146,6 +148,9 @@ def _restored(file: Path | None, held: object) -> tuple[int, tuple]:
     """Where an earlier training with the same plan was; the start where there was none."""
     if file is None or not file.exists():
         return 0, held  # type: ignore[return-value]
-    with np.load(file) as kept:
-        leaves, tree = jax.tree.flatten(held)
-        return int(kept["step"]), jax.tree.unflatten(tree, [jnp.asarray(kept[str(n)]) for n in range(len(leaves))])
+    leaves, tree = jax.tree.flatten(held)
+    try:
+        with np.load(file) as kept:
+            return int(kept["step"]), jax.tree.unflatten(tree, [jnp.asarray(kept[str(n)]) for n in range(len(leaves))])
+    except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
+        sys.exit(f"{file} is damaged ({error}): remove it, and training begins anew")

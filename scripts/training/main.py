@@ -52,9 +52,10 @@ def main() -> int:
         learned = [learned[place] for place in sorted(order[: asked.only])]
     if asked.quick:
         held, learned = [_begun(chat) for chat in held[:2]], learned[:6]
+    asked.output.parent.mkdir(parents=True, exist_ok=True)  # not found out when all is trained
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
-    trained, curve = _trained(weights, tokenizer, learned, dialogues, plan, asked.work)
+    trained, curve = _trained(weights, tokenizer, learned, dialogues, plan, asked.work, is_quick=asked.quick)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
     if asked.unseen:
         figures["unseen"] = _measured(weights, trained, tokenizer, read_folder(asked.unseen), calibrations)[0]
@@ -88,7 +89,7 @@ def _begun(chat: Chat) -> Chat:
 
 def _plan(asked: argparse.Namespace) -> Plan:
     if asked.quick:
-        return Plan(steps=24, batch=8, every=12, keep=1000, longest=32)
+        return Plan(steps=48, batch=8, every=24, keep=1000, longest=32)
     return Plan(steps=asked.steps, retrieval=asked.retrieval, seed=asked.seed)
 
 
@@ -111,10 +112,18 @@ def _of_the_wheel() -> Path:
 
 
 def _trained(
-    weights: Arrays, tokenizer: Tokenizer, chats: list[Chat], dialogues: list[Chat], plan: Plan, work: Path
+    weights: Arrays,
+    tokenizer: Tokenizer,
+    chats: list[Chat],
+    dialogues: list[Chat],
+    plan: Plan,
+    work: Path,
+    *,
+    is_quick: bool,
 ) -> tuple[Arrays, list[tuple[int, float, float]]]:
-    work.mkdir(exist_ok=True)
-    read = [*chats, *read_rows(CHATS.parent)]
+    """What was learned, and the losses by step. In few steps they can be compared where all turns are of one kind."""
+    work.mkdir(parents=True, exist_ok=True)
+    read = [*chats, *([] if is_quick else read_rows(CHATS.parent))]
     mark = plan.mark((read, dialogues))
     log = work / f"{mark}.jsonl"
     with (
@@ -133,7 +142,8 @@ def _trained(
             progress.update(bar, completed=step, description=f"loss {read:.3f} + {found:.3f}, {seconds:.0f} s")
 
         asked = Asked([*chats, *dialogues], tokenizer)
-        trained = train(weights, examples(read, tokenizer), asked, plan, work / f"{mark}.npz", tell)
+        turns = [one for one in examples(read, tokenizer) if not is_quick or (one.turn.claims and one.turn.by_user)]
+        trained = train(weights, turns, asked, plan, work / f"{mark}.npz", tell)
     told = {step: (read, found) for step, read, found in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
 

