@@ -84,4 +84,3 @@ def test_the_page_beside_it_is_of_this_file() -> None:
     with safe_open(READER, framework="numpy") as opened:
         version = opened.metadata()["version"]
     assert version in READER.with_suffix(".md").read_text()
-    assert version in READER.with_suffix(".html").read_text()
