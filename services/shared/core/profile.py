@@ -63,10 +63,10 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "when_date": (1.44, 0.44),
     "where_place": (0.59, 0.60),
     "sprox": (5.85, 2.89),
-    "pos": (-0.28, 1.57),
-    "news": (0.02, 0.08),
-    "brief": (0.00, 0.05),
-    "pos_past": (-0.17, -0.79),
+    "pos": (-0.47, 1.93),
+    "news": (0.00, 0.41),
+    "brief": (0.00, -0.60),
+    "pos_past": (0.00, -1.07),
 }
 """(among people, with an assistant) by feature; a difference of 1 in the weighted sum is odds of 2.7 : 1."""
 
