@@ -169,12 +169,12 @@ class _Counted:
         return getattr(self._wrapped, name)
 
 
-async def test_it_states_facts_of_a_plain_statement(embedder: ReadingMiniLmEmbedder) -> None:
-    text = "My name is Ana and I live in Lisbon."
+async def test_it_reads_what_is_so_and_what_is_to_be_done(embedder: ReadingMiniLmEmbedder) -> None:
+    text = "my sister Klara works for Equinor in Bergen, and I need to call the insurance by friday"
     _, (claims,) = await embedder.embed_and_read([text])
-    told = " ".join(text[slice(*claim.value)] for claim in claims)
-    assert "Ana" in told
-    assert "Lisbon" in told
+    told = {kind: " ".join(text[slice(*one.value)] for one in claims if one.kind == kind) for kind in ("fact", "task")}
+    assert "Equinor" in told["fact"]
+    assert "call the insurance" in told["task"]
 
 
 HOSTILE = ["", "   ", "\x00", "\ud800 lonely", "🙂" * 3000, "אני גר בחיפה", "a" * 100_000, "x y " * 50_000]

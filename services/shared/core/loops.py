@@ -124,7 +124,7 @@ _FOR = re.compile(r"\bfor (?P<name>[^\W\d]\w+)")
 _FOR_KIN = re.compile(r"\bfor (?:my|our|his|her|their) (\w+)")
 _OWNED = re.compile(r"\b(\w+)['’]s (?!(?:done|finished|sorted|paid|sent|been|got|in|on|back|\w+ed)\b)(\w+)")
 _LONGEST = 400
-SURE = 0.6
+SURE = 0.5
 """How sure it must be that something is to be done: three of four are what a reader notes, too."""
 
 

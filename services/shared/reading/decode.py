@@ -29,7 +29,7 @@ COLUMNS = (
 )
 """What the outputs of the heads mean, in their order."""
 
-SIGNS = 6
+SIGNS = 5
 """How many logits tell how sure a stretch is."""
 
 _AT = {name: place for place, name in enumerate(COLUMNS)}
@@ -136,7 +136,6 @@ def _stretch(
             float(inside.min()),
             float(mean[_AT["is_meant"]]),
             float(np.log(_softmax(slots).max())),
-            float(np.log1p(end - begin)),
         ),
         _named(names, begin, end, text),
     )
