@@ -61,7 +61,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
-from contracts.v1.profile import ProfileReply, ProfileRequest, SeedReply, SeedRequest
+from contracts.v1.profile import DecideReply, DecideRequest, ProfileReply, ProfileRequest, SeedReply, SeedRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.rollups import (
     RollUpReply,
@@ -122,6 +122,7 @@ THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveReque
 THEME_PROPOSALS = Answer(f"{subjects.MEMORY}.theme-proposals.<user>", ThemeProposalsRequest, ThemeProposalsReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
 PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
+DECIDE = Answer(f"{subjects.MEMORY}.decide.<user>", DecideRequest, DecideReply)
 SEED = Answer(f"{subjects.MEMORY}.seed.<user>", SeedRequest, SeedReply)
 CARDS = Answer(f"{subjects.MEMORY}.cards.<user>", CardsRequest, CardsReply)
 NAMES = Answer(f"{subjects.MEMORY}.names.<user>", NamesRequest, NamesReply)
@@ -216,6 +217,7 @@ FLOW = (
             THEME_PROPOSALS,
             SUMMARY,
             PROFILE,
+            DECIDE,
             SEED,
             CARDS,
             NAMES,

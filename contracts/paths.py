@@ -164,6 +164,14 @@ VERBS = (
         patience=15.0,
         example={"facts": ["I live in Lisbon", "My sister Clara lives in Oslo"]},
     ),
+    Verb(
+        "POST",
+        "/profile/decide",
+        flow.DECIDE,
+        "Say whether something that is told of the user is so",
+        patience=10.0,
+        example={"id": "…", "is_so": True},
+    ),
     Verb("GET", "/cards", flow.CARDS, "Show the cards of people, projects and events", "space", patience=15.0),
     Verb(
         "POST",

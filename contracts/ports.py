@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from contracts.errors import TextRefused, Unavailable, UnusableStore
 from contracts.text_stores import (
@@ -21,6 +21,7 @@ from contracts.text_stores import (
     Upkeep,
     UserRecords,
 )
+from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
@@ -101,6 +102,7 @@ __all__ = [
     "Place",
     "Privacy",
     "ProposalRecord",
+    "Reader",
     "Record",
     "RecordKey",
     "RecordKind",
@@ -214,6 +216,24 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Let go of model and connections."""
+        ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """An embedder that also reads what texts state, in the pass that makes their vectors."""
+
+    @property
+    def reader(self) -> str:
+        """Which reader this is: another one reads all anew."""
+        ...
+
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+        """As `embed`, and what each of the texts states, in its order.
+
+        Raises:
+            TextRefused: one of the texts cannot be embedded.
+        """
         ...
 
 

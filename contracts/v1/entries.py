@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, computed_field, field
 
 from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
+from contracts.v1.claims import Claim, DecidedClaim
 from contracts.v1.facts import FactSource
 from contracts.v1.facts import Subject as Subject
 from contracts.v1.turns import EntryType, Frame, Role
@@ -101,6 +102,9 @@ class Entry(Message):
     `superseded_by` it, and was valid until then. Where that was in part, as its user decided of what states more
     than that, it stays active, and `outdated` are the texts of the facts in it that are so no longer. With those it
     `conflicts_with` it cannot be true, and all stay.
+
+    `claims` are what its text states, in the order of the text, as the reader `read_by` found it; null: nobody has
+    read it yet. `decided_claims` are what its user said of them, in the order of the text: it holds whoever reads it.
     """
 
     id: str
@@ -135,6 +139,9 @@ class Entry(Message):
     neighbour_tags: tuple[NeighbourTag, ...] = ()
     entities: tuple[Entity, ...] = ()
     source_ids: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    decided_claims: tuple[DecidedClaim, ...] = ()
+    read_by: str | None = None
     metadata_confidence: float = Field(default=0.0, ge=0, le=1)
 
     importance: float = Field(default=0.0, ge=0, le=1)

@@ -37,9 +37,13 @@ class ProfileFact(Message):
     `until`: the user said that it is not so any more. `importance`: 0 to 3, always 3 where a source is pinned; one
     higher when it was told three `times`, two when ten times.
     `span`: where the text of the newest source says it, from the first character to after the last.
+    What has learned to read gives `text` in the user's own words, and an `id`, by which the user may decide whether it
+    is so; null: rules found it, and it changes with its entry alone. `is_likely`: it is not sure that this is so.
+    `decided`: the user said that it is.
     `in_conflict`: a source is in a conflict that the user has not decided; the other statement's facts are here, too.
     """
 
+    id: str | None = None
     subject: Subject
     entity_refs: tuple[str, ...]
     entity_label: str
@@ -57,6 +61,8 @@ class ProfileFact(Message):
     times: int = 1
     span: tuple[int, int]
     in_conflict: bool = False
+    is_likely: bool = False
+    decided: bool = False
 
 
 class Card(Message):
@@ -78,6 +84,24 @@ class ProfileReply(Reply):
     entries_read: int
     left_out: int = 0
     truncated: bool = False
+
+
+class DecideRequest(Request):
+    """Say whether a fact is so, by its `id` in a profile; null: leave it to what is read in its entry.
+
+    What is not so is told no more, nor what was said of the same value before. What is so is a fact, as sure as can be,
+    and holds until the user says otherwise. It goes with the words that state it.
+    """
+
+    id: str = Field(min_length=1, max_length=256)
+    is_so: bool | None = None
+
+
+class DecideReply(Reply):
+    """What the user said, and of what: `id` names it from now on."""
+
+    id: str
+    is_so: bool | None
 
 
 class SeedRequest(Request):

@@ -10,14 +10,24 @@ from typing import Annotated
 import typer
 
 from contracts import flow
-from contracts.v1.profile import ProfileFact, ProfileReply, ProfileRequest, SeedReply, SeedRequest
+from contracts.v1.profile import (
+    DecideReply,
+    DecideRequest,
+    ProfileFact,
+    ProfileReply,
+    ProfileRequest,
+    SeedReply,
+    SeedRequest,
+)
 from services.cli.asking import JsonOption, SpaceOption, ask_once
 from services.cli.common import DataOption, NatsOption, UserOption, fail
 
 EPILOG = """Examples:\n
   memorybus profile --user me\n
   memorybus profile --user me --as-of 2026-03-01 --json\n
-  memorybus profile --user me --seed facts.txt
+  memorybus profile --user me --seed facts.txt\n
+  memorybus profile --user me --is-so 6f1d2a52-…:10-15:home\n
+  memorybus profile --user me --not-so 6f1d2a52-…:10-15:home
 """
 
 _MOST_FACTS = 50
@@ -34,12 +44,24 @@ def profile(
         Path | None,
         typer.Option("--seed", help="A file with what is known from the start, a fact a line.", show_default=False),
     ] = None,
+    is_so: Annotated[str | None, typer.Option("--is-so", help="A fact that is so.", show_default=False)] = None,
+    not_so: Annotated[str | None, typer.Option("--not-so", help="A fact that is not so.", show_default=False)] = None,
+    undecided: Annotated[
+        str | None, typer.Option("--undecided", help="Leave a fact to memorybus again.", show_default=False)
+    ] = None,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is known of a user: facts, the present value of each first, and what it was before."""
-    if seed is not None:
+    decisions = [(id_, how) for id_, how in ((is_so, True), (not_so, False), (undecided, None)) if id_ is not None]
+    if len(decisions) > 1:
+        fail("--is-so, --not-so and --undecided: one of them at a time")
+    if decisions:
+        ((id_, how),) = decisions
+        decision = DecideRequest(user_id=user, id=id_, is_so=how)
+        ask_once(flow.DECIDE, decision, _decided, data=data, nats=nats, as_json=as_json)
+    elif seed is not None:
         given = SeedRequest(user_id=user, space=space or "default", facts=_facts(seed))
         ask_once(flow.SEED, given, _seeded, data=data, nats=nats, as_json=as_json)
     else:
@@ -60,6 +82,11 @@ def _facts(file: Path) -> tuple[str, ...]:
 def _seeded(reply: SeedReply) -> Iterator[str]:
     for fact in reply.items:
         yield f"{fact.id or f'refused: {fact.refused}'}  {fact.text}"
+
+
+def _decided(reply: DecideReply) -> Iterator[str]:
+    told = {True: "is so", False: "is not so, and is told no more", None: "left to memorybus"}[reply.is_so]
+    yield f"{reply.id}: {told}"
 
 
 def _profile(reply: ProfileReply) -> Iterator[str]:
@@ -90,4 +117,5 @@ def _line(fact: ProfileFact) -> str:
     )
     since = f" (since {fact.since:%Y-%m-%d})"
     doubt = " (in conflict: see memorybus conflicts)" if fact.in_conflict else ""
-    return f"{fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
+    told = f"{fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
+    return f"perhaps: {told}  (--is-so {fact.id}, or --not-so)" if fact.is_likely else told

@@ -33,6 +33,7 @@ from services.curate import (
     audit,
     cards,
     chat_commands,
+    claims,
     commands,
     conflicts,
     control,
@@ -191,6 +192,7 @@ def _about_the_whole(
     yield RequestHandler(flow.THEME_PROPOSALS, propose, at_once)
     yield RequestHandler(flow.SUMMARY, partial(overview.summarize, store=store, writer=writer), at_once)
     yield RequestHandler(flow.PROFILE, partial(profiles.profile, store=store), at_once, profiles.shorten_profile)
+    yield RequestHandler(flow.DECIDE, partial(claims.decide, store=store), at_once)
     yield RequestHandler(flow.SESSIONS, list_sessions, at_once)
     yield RequestHandler(flow.EXPORT, export, at_once, shorten)
 

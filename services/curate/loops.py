@@ -18,7 +18,7 @@ from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.tasks import apart
-from services.shared.told import read_told
+from services.shared.told import as_told, read_told
 
 _READ = 2000
 """Entries that are read at most, those said last."""
@@ -115,8 +115,5 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
 async def _telling(key: Key, store: TextStore) -> Entry | None:
     """The entry, as it is in use or is told by a roll-up that is."""
     entry = (await store.get([key])).get(key.id)
-    if entry is not None and entry.rolled_up_into is not None and entry.status != "active":
-        rollups = await store.get([Key(key.user_id, entry.rolled_up_into)])
-        told = await read_told([one for one in rollups.values() if one.status == "active"], store)
-        entry = next((one for one in told if one.id == key.id), None)
-    return entry if entry is not None and entry.status == "active" else None
+    told = None if entry is None else await as_told(entry, store)
+    return told if told is not None and told.status == "active" else None

@@ -12,11 +12,12 @@ from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, P
 from services.curate.sessions import newest_in
 from services.shared.core.aliases import Decisions, People, people_of
 from services.shared.core.cards import IMPORTANT, ON_A_CARD
-from services.shared.core.facts import FactsOf
+from services.shared.core.facts import ME, FactsOf
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known, profile_of
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
+from services.shared.knowledge.profile import ClaimedFact, beside, claimed, kind_of
 from services.shared.tasks import apart
 from services.shared.told import read_told
 
@@ -31,6 +32,7 @@ class Read:
     entries: Sequence[Entry] = ()
     left_out: int = 0
     known: Sequence[Known] = ()
+    claimed: Sequence[ClaimedFact] = ()
     people: People = field(default_factory=People)
     decisions: Decisions = field(default_factory=dict)
 
@@ -48,19 +50,22 @@ async def read(
     both = await read_both(user_id, store)
     entries = await read_told([*said, *former], store)
 
-    def told() -> tuple[People, Sequence[Known]]:
+    def told() -> tuple[People, Sequence[Known], Sequence[ClaimedFact]]:
         facts = FactsOf()
         people = people_of(entries, decisions, facts)
-        return people, profile_of(user_id, entries, as_of, people.by_name(), facts, both, datetime.now(UTC))
+        known = profile_of(user_id, entries, as_of, people.by_name(), facts, both, datetime.now(UTC))
+        values = [(id_, one.fact.value) for one in known for id_ in one.source_ids]
+        return people, known, beside(claimed(entries, as_of), values)
 
-    people, known = await apart(told)
-    return Read(entries, left + more, known, people, decisions)
+    people, known, more_told = await apart(told)
+    return Read(entries, left + more, known, more_told, people, decisions)
 
 
 async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
     """What the user's entries state of them, and of the people, projects and appointments around them."""
     found = await read(request.user_id, request.space, request.persona_id, store=store, as_of=request.as_of)
-    facts = tuple(map(_shown, found.known))
+    told = [*map(_shown, found.known), *map(_shown_claim, found.claimed)]
+    facts = tuple(sorted(told, key=lambda fact: (fact.until is not None, fact.is_likely, -fact.importance)))
     return ProfileReply(
         cards=_cards(facts),
         facts=facts,
@@ -93,11 +98,36 @@ def _shown(known: Known) -> ProfileFact:
     )
 
 
+def _shown_claim(one: ClaimedFact) -> ProfileFact:
+    kind, (owner, slot) = kind_of(one.claim.slot), one.key
+    subject = "people" if one.whose and kind.subject == "profile" else kind.subject
+    ref = f"{'project' if subject == 'project' else 'person'}:{owner}"
+    return ProfileFact(
+        id=one.id,
+        subject=subject,
+        entity_refs=(ref,),
+        entity_label=one.whose or ME,
+        fact_type=kind.fact_type,
+        memory_key=f"{subject}|{ref.replace(':', '|')}|{slot}",
+        value=one.value,
+        text=one.text,
+        importance=3 if one.entry.pinned else kind.level,
+        pinned=one.entry.pinned,
+        confidence=one.claim.confidence,
+        since=one.entry.created_at,
+        until=one.until,
+        source_ids=(one.entry.id,),
+        span=one.span,
+        is_likely=one.state == "likely",
+        decided=one.decided is not None,
+    )
+
+
 def _cards(facts: tuple[ProfileFact, ...]) -> tuple[Card, ...]:
     """One card for each of whom or what something important is so now, in the order of the facts."""
     cards: dict[str, list[ProfileFact]] = {}
     for fact in facts:
-        if fact.until is None and (fact.pinned or fact.importance >= IMPORTANT):
+        if fact.until is None and not fact.is_likely and (fact.pinned or fact.importance >= IMPORTANT):
             cards.setdefault(fact.entity_refs[0], []).append(fact)
     return tuple(
         Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held[:ON_A_CARD]))

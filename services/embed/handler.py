@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from contracts.errors import TextRefused
-from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
+from contracts.ports import Embedder, EntryStore, VectorPoint, VectorStore
+from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.embed.neighbours import Neighbourhood
 from services.shared import telemetry
@@ -62,8 +63,10 @@ async def embed_and_mark(
     What became of the entries meanwhile, their vectors are filtered by as well.
     """
     async for found in embed_each(embedder, [entry.text for entry in entries]):
-        points = [VectorPoint(entries[i], one) for i, one in found.items() if not isinstance(one, TextRefused)]
-        await _write_and_mark(points, store, vectors, embedder.identity, proposes_tags=proposes_tags)
+        done = {entries[i].id: one for i, one in found.items() if not isinstance(one, TextRefused)}
+        points = [VectorPoint(entry, done[entry.id].vector) for entry in entries if entry.id in done]
+        claims = {id_: one.claims for id_, one in done.items()}
+        await _write_and_mark(points, claims, store, vectors, embedder, proposes_tags=proposes_tags)
         for place, one in found.items():
             if isinstance(one, TextRefused):
                 await _mark_refused(entries[place], one, store)
@@ -71,9 +74,10 @@ async def embed_and_mark(
 
 async def _write_and_mark(
     points: Sequence[VectorPoint],
+    claims: Mapping[str, tuple[Claim, ...] | None],
     store: EntryStore,
     vectors: VectorStore,
-    identity: EmbeddingIdentity,
+    embedder: Embedder,
     *,
     proposes_tags: bool,
 ) -> None:
@@ -87,7 +91,7 @@ async def _write_and_mark(
 
     def marked_ready(entry: Entry) -> Entry | None:
         # Another text is on its way once more, and its vector replaces this one.
-        ready = embedded(entry, identity) if entry.text == texts[entry.id] else None
+        ready = embedded(entry, embedder, claims[entry.id]) if entry.text == texts[entry.id] else None
         return with_proposed(ready, near.tags.get(entry.id, ())) if ready else None
 
     marked = await change_entries(store, entries, marked_ready)
@@ -127,6 +131,6 @@ def is_embedded(entry: Entry) -> bool:
     return entry.status == "active" and entry.embedding_state == "ready"
 
 
-def embedded(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
+def embedded(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None = None) -> Entry | None:
     """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile."""
-    return made_by(entry, identity) if needs_embedding(entry) else None
+    return made_by(entry, embedder, claims) if needs_embedding(entry) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from services.bench.isolation import with_own_engines
-from services.eval import commands, coverage, fit
+from services.eval import commands, coverage, fit, knowledge_command
 
 app = typer.Typer(
     help="Measure how well memory is found: put judged questions to a memory of its own.",
@@ -20,3 +20,4 @@ app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)
 app.command("fit", epilog=fit.EPILOG)(fit.fit_weights)
 app.command(epilog=coverage.EPILOG)(coverage.coverage)
+app.command(epilog=knowledge_command.EPILOG)(knowledge_command.knowledge)

@@ -177,7 +177,8 @@ def chats(
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
 
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
-    stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
+    stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later. A folder
+    has a file for each of them.
     """
     _evaluate(
         path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm, extract)

@@ -111,25 +111,62 @@ class _Asked(BaseModel):
 
 class _Chat(BaseModel):
     id: str
-    turns: list[_Said]
+    turns: list[_Said] = Field(min_length=1)
     questions: list[_Asked]
 
 
 def chats(path: Path) -> Dataset:
     """Chats with an assistant, each of a user of its own, and the questions put to them.
 
+    The path is a file with a list of them, or a folder with a file for each.
+
     Raises:
-        FormatError: the file holds no such chats.
+        FormatError: there are no such chats.
     """
-    source = Source(path)
-    read = _list_of(_Chat, _document(source), source.name, "chat")
-    turns = [_turn(source, chat, said) for chat in read for said in chat.turns]
+    read = [(one, checked(_Chat, one.data, one.where)) for one in documents(path)]
+    check_distinct([chat.id for _, chat in read], str(path), "chat")
+    turns = [_turn(one.source, chat, said) for one, chat in read for said in chat.turns]
     asked = (
         Question(chat.id, one.q, one.kind, one.evidence, one.stale, one.now, answer=one.answer)
-        for chat in read
+        for _, chat in read
         for one in chat.questions
     )
     return Dataset("chats", turns, _with_known_evidence(turns, list(asked)))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something that was read from `source`; `where` is how errors call it."""
+
+    source: Source
+    where: str
+    data: Any
+
+
+def documents(path: Path) -> list[Document]:
+    """Chats, or their labels, as the files of a folder have them in the order of their names, or a file as a list.
+
+    Raises:
+        FormatError: there are none.
+    """
+    if path.is_dir():
+        files = [Source(file) for file in sorted(path.glob("*.json"))]
+        if not files:
+            raise FormatError(f"{path}: has no chats: no file in it ends in .json")
+        return [Document(source, source.name, _document(source)) for source in files]
+    source = Source(path)
+    read = _some_of(_document(source), source.name, "chat")
+    return [Document(source, f"{source.name}: chat {number}", data) for number, data in enumerate(read, start=1)]
+
+
+def turns_of(document: Document) -> list[Turn]:
+    """The turns of a chat, which is their user.
+
+    Raises:
+        FormatError: it is no chat.
+    """
+    chat = checked(_Chat, document.data, document.where)
+    return [_turn(document.source, chat, said) for said in chat.turns]
 
 
 def _turn(source: Source, chat: _Chat, said: _Said) -> Turn:
@@ -172,8 +209,7 @@ def golden(path: Path) -> Dataset:
     source = Source(path)
     document = checked(_Golden, _document(source), source.name)
     cases = _list_of(_Case, document.cases, source.name, "case")
-    if len({case.id for case in cases}) < len(cases):
-        raise FormatError(f"{source.name}: two cases have the same id: each needs its own")
+    check_distinct([case.id for case in cases], source.name, "case")
     turns = [turn for case in cases for turn in _memories(source, case)]
     questions = [_golden_question(source, case) for case in cases]
     return Dataset("golden", turns, questions, least={"recall@5": 0.8, "precision@5": 0.7})
@@ -287,6 +323,8 @@ def by_content(path: Path) -> Dataset:
     Raises:
         FormatError: it is of none.
     """
+    if path.is_dir():
+        return chats(path)
     source = Source(path)
     document = _document(source, _LARGEST)
     first = document[0] if isinstance(document, list) and document else document
@@ -297,6 +335,16 @@ def by_content(path: Path) -> Dataset:
     raise FormatError(f"{source.name}: is neither chats nor LoCoMo, LongMemEval or golden cases")
 
 
+def check_distinct(ids: Sequence[str], name: str, what: str) -> None:
+    """Refuse two things with one id: their memories would be one.
+
+    Raises:
+        FormatError: two have the same.
+    """
+    if len(set(ids)) < len(ids):
+        raise FormatError(f"{name}: two {what}s have the same id: each needs its own")
+
+
 def _document(source: Source, most: int | None = None) -> Any:
     try:
         return parsed(source.whole(most), source.name)
@@ -305,11 +353,16 @@ def _document(source: Source, most: int | None = None) -> Any:
 
 
 def _list_of(model: type[M], document: Any, name: str, what: str) -> list[M]:
+    listed = _some_of(document, name, what)
+    return [checked(model, data, f"{name}: {what} {number}") for number, data in enumerate(listed, start=1)]
+
+
+def _some_of(document: Any, name: str, what: str) -> list[Any]:
     if not isinstance(document, list):
         raise FormatError(f"{name}: is no list of {what}s")
     if not document:
         raise FormatError(f"{name}: has no {what}s")
-    return [checked(model, data, f"{name}: {what} {number}") for number, data in enumerate(document, start=1)]
+    return document
 
 
 def _with_known_evidence(turns: Sequence[Turn], questions: Sequence[Question]) -> list[Question]:

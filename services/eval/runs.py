@@ -73,7 +73,7 @@ async def evaluate(
         Unavailable: memorybus did not start, or did not digest the turns.
     """
     async with measured(folder, environment=environment) as (_, client):
-        await _remember(client, dataset.turns, progress)
+        await remember(client, dataset.turns, progress)
         asked = [await _ask(client, dataset, progress)]
     for done, variant in enumerate(variants):
         progress("runs", done, len(variants), note=variant.name)
@@ -97,7 +97,12 @@ def _weights_without(features: Sequence[str], folder: Path) -> dict[str, str]:
     return {"MEMORYBUS_RETRIEVE_WEIGHTS": str(file)}
 
 
-async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progress) -> None:
+async def remember(client: MemoryClient, turns: Sequence[Turn], progress: Progress) -> None:
+    """Publish turns, and wait until they are digested.
+
+    Raises:
+        Unavailable: as `evaluate`.
+    """
     await publish_turns(client, at_once(turns), Tally(), total=len(turns), progress=progress)
     while True:
         _, problem = await digest(client, progress)
@@ -118,7 +123,7 @@ async def take_in(dataset: Dataset, folder: Path, progress: Progress) -> None:
         Unavailable: as `evaluate`.
     """
     async with measured(folder) as (_, client):
-        await _remember(client, dataset.turns, progress)
+        await remember(client, dataset.turns, progress)
 
 
 async def _until_answered(client: MemoryClient) -> None:

@@ -21,6 +21,7 @@ from contracts.ports import Record, Unavailable, UserRecords
 from contracts.v1.audit import Action
 from contracts.v1.conflicts import ResolveRequest
 from contracts.v1.edits import BulkRequest
+from contracts.v1.profile import DecideRequest
 from services.shared import telemetry
 from services.shared.bus.requests import Answered
 from services.shared.erasures import LANDS_WITHIN, erased_at, passed_seconds
@@ -75,6 +76,7 @@ _KEPT: dict[str, _Chosen] = {
     "memory.roll-up": lambda request, _: not request.preview,
     "memory.roll-up-undo": _always,
     "memory.names": _always,
+    "memory.decide": _always,
     "memory.seed": _always,
     "memory.settle": _always,
     "memory.commands": _shows_or_does,
@@ -132,6 +134,8 @@ def _about(request: Any, reply: Any) -> Sequence[str]:
         return [entry.id for entry in reply.items]
     if isinstance(request, ResolveRequest):
         return [request.newer, request.older]
+    if isinstance(request, DecideRequest):
+        return [request.id.partition(":")[0]]
     entry = getattr(reply, "entry", None) or getattr(reply, "receipt", None)
     found = getattr(entry, "id", None) or getattr(request, "id", None)
     return getattr(request, "ids", ()) or ((found,) if found else ())

@@ -21,7 +21,7 @@ _NEAR = 0.8
 """How alike two names are that are taken for one; Kubernetes sets variables of its own that begin like ours."""
 
 SyncMode = Literal["always", "interval"]
-EmbedderKind = Literal["minilm", "http", "fastembed", "none"]
+EmbedderKind = Literal["memorybus", "minilm", "http", "fastembed", "none"]
 
 
 def _default_data() -> Path:
@@ -132,7 +132,10 @@ class Settings(EnvironmentSettings):
     qdrant_shards: int = Field(default=1, ge=1, le=1024, description="shards of a new collection")
     qdrant_replicas: int = Field(default=1, ge=1, le=10, description="copies of each shard of a new collection")
 
-    embedder: EmbedderKind = Field(default="minilm", description="model that makes vectors; none: search by words only")
+    embedder: EmbedderKind = Field(
+        default="memorybus",
+        description="model that makes vectors; memorybus also reads what is stated; none: search by words only",
+    )
     embedder_url: str = Field(
         default="http://127.0.0.1:11434/v1",
         repr=False,

@@ -123,6 +123,13 @@ def test_a_topic_without_words_is_refused_before_anything_is_asked(app: typer.Ty
     assert (result.exit_code, result.output.startswith("error: --topic: name words")) == (1, True)
 
 
+def test_one_fact_is_decided_at_a_time(app: typer.Typer, tmp_path: Path) -> None:
+    given = ["profile", "--user", "me", "--is-so", "a:1-2:home", "--not-so", "b:1-2:home", "--data", str(tmp_path)]
+    result = CliRunner().invoke(app, given)
+    told = "error: --is-so, --not-so and --undecided: one of them at a time\n"
+    assert (result.exit_code, result.output) == (1, told)
+
+
 @pytest.mark.parametrize("side", ["--newer", "--older"])
 def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, side: str, tmp_path: Path) -> None:
     given = ["conflicts", "--user", "me", side, "c2dca980", "--data", str(tmp_path / "nothing")]

@@ -15,6 +15,7 @@ import pytest
 from memorybus_client import AsyncMemory, Entry, Memory, RequestFailed, SettingsChange
 
 from services.runtime import Running
+from tests.claims import leave_claim
 from tests.polling import eventually
 
 LOCKER = "My locker at work has the code 4007."
@@ -215,6 +216,23 @@ async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -
     assert (await memory.decide_names("Clara", "Klara", same=None)).same is None
 
 
+async def test_what_is_so_is_decided(memory: AsyncMemory, up: Running) -> None:
+    fact_id = await _likely(memory, up)
+    for is_so, told in ((True, 1), (False, 0), (None, 1)):
+        assert (await memory.decide_fact(fact_id, is_so=is_so)).is_so is is_so
+        assert len((await memory.profile()).facts) == told
+    (fact,) = (await memory.profile()).facts
+    assert (fact.id, fact.is_likely) == (fact_id, True)
+
+
+async def _likely(memory: AsyncMemory, up: Running) -> str:
+    """The id of what is likely a fact."""
+    entry = await memory.remember("Thinking about it, Porto feels right.")
+    await leave_claim(up.host.settings.sqlite_path, entry.user_id, entry.id, "Porto", "home")
+    (likely,) = [fact for fact in (await memory.profile()).facts if fact.is_likely]
+    return str(likely.id)
+
+
 async def _conflict(memory: AsyncMemory) -> Any:
     for text in ("I'm running a 10k on 20 September.", "I can't run the 10k."):
         await memory.remember(text)
@@ -241,7 +259,7 @@ async def test_sessions_are_listed_and_one_is_summed_up(memory: AsyncMemory) -> 
     assert (rolled.items, rolled.rolling and rolled.rolling.conversation_id) == ((), "notes")
 
 
-async def test_every_method_is_answered(memory: AsyncMemory) -> None:
+async def test_every_method_is_answered(memory: AsyncMemory, up: Running) -> None:
     id_ = (await memory.remember("I need to call Clara by Friday")).id
     (loop,) = (await memory.loops()).items
     calls: dict[str, tuple[Any, ...]] = {
@@ -281,6 +299,7 @@ async def test_every_method_is_answered(memory: AsyncMemory) -> None:
     named = {
         "resolve": {"newer": conflict.newer.id, "older": conflict.older.id, "keep": "both"},
         "decide_names": {"one": "Clara", "other": "Klara", "same": True},
+        "decide_fact": {"id": await _likely(memory, up), "is_so": True},
     }
     for name, more in named.items():
         await getattr(memory, name)(**more)

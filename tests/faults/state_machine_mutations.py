@@ -70,7 +70,7 @@ async def _mark_first(
     entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder, proposes_tags: bool
 ) -> None:
     matrix = await embedder.embed([entry.text for entry in entries])
-    await modify(store, entries, lambda entry: embed.embedded(entry, embedder.identity))
+    await modify(store, entries, lambda entry: embed.embedded(entry, embedder))
     await vectors.upsert([VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)])
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -13,6 +16,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from contracts.v1.claims import Slot
+from tests.claims import leave_claim
 from tests.page.serving import Served, chromium, memorybus
 
 _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
@@ -51,6 +56,7 @@ class Visitor:
 
     address: str
     bus: str
+    file: Path
     user: str
     context: BrowserContext
     page: Page
@@ -82,6 +88,13 @@ class Visitor:
         """What is remembered of the user."""
         return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
 
+    def claim(self, entry: dict[str, Any], value: str, slot: Slot) -> None:
+        """Have an entry say, and likely only, that this is a value; once it was read, and so is left alone."""
+        until(lambda: self.http.get(f"/v1/memory/entries/{entry['id']}").json()["entry"]["embedding_state"] == "ready")
+        leaving = leave_claim(self.file, self.user, entry["id"], value, slot)
+        with ThreadPoolExecutor(1) as thread:  # a loop of its own: Playwright's runs in this one
+            thread.submit(asyncio.run, leaving).result()
+
 
 @pytest.fixture
 def visitor(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Visitor]:
@@ -97,7 +110,7 @@ def visitor(browser: Browser, served: Served, request: pytest.FixtureRequest) ->
     with httpx.Client(
         base_url=served.http, headers={"Memory-User": user}, trust_env=False, verify=False, timeout=20
     ) as http:
-        one = Visitor(served.http, served.nats, user, context, context.new_page(), http)
+        one = Visitor(served.http, served.nats, served.file, user, context, context.new_page(), http)
         context.on("request", lambda asked: one.requests.append(asked.url))
         context.on("weberror", lambda error: one.complaints.append(str(error.error)))
         context.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)

@@ -19,10 +19,11 @@ _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chr
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a memorybus answers."""
+    """Where a memorybus answers, and the file of its text store."""
 
     http: str
     nats: str
+    file: Path
 
 
 def chromium() -> str | None:
@@ -41,6 +42,6 @@ def memorybus(folder: Path) -> Iterator[Served]:
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
-        yield Served(ready["http"], ready["nats"])
+        yield Served(ready["http"], ready["nats"], Settings(data=folder / "data").sqlite_path)
         process.terminate()
         process.wait(30)

@@ -94,6 +94,35 @@ def test_names_are_decided_about_on_the_page(visitor: Visitor) -> None:
     expect(people.get_by_role("button")).to_have_count(0)
 
 
+@pytest.mark.parametrize("visitor", [{}, {"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_what_is_likely_is_asked_about_and_decided_by_one_button(visitor: Visitor) -> None:
+    porto, pears = "Thinking about it, Porto feels right.", "Pears again for lunch."
+    visitor.claim(visitor.add(porto), "Porto", "home")
+    visitor.claim(visitor.add(pears), "Pears", "like")
+    page = loaded(visitor, "known")
+    facts = page.get_by_role("region", name="Facts")
+    asked = facts.get_by_role("group", name="Is this so?")
+    expect(asked.get_by_role("listitem")).to_have_count(2)
+    expect(asked).to_contain_text(porto)
+    assert findings(page) == []
+
+    asked.get_by_role("button", name="Yes: home: Porto").press("Enter")
+    expect(facts).to_contain_text("as you said")
+    expect(asked.get_by_role("listitem")).to_have_count(1)
+    expect(facts.get_by_role("button").first).to_be_focused()
+    asked.get_by_role("button", name="No: like: Pears").click()
+    expect(asked).to_have_count(0)
+    expect(facts).not_to_contain_text("Pears")
+    assert findings(page) == []
+    page.get_by_role("button", name="Undo").last.click()
+    expect(asked).to_contain_text("like: Pears")
+
+    facts.get_by_role("button", name="Not so: home: Porto").click()
+    expect(facts).not_to_contain_text("Porto")
+    page.get_by_role("button", name="Undo").last.click()
+    expect(facts).to_contain_text("as you said")
+
+
 def test_facts_and_sessions_lead_to_where_they_are_from(visitor: Visitor) -> None:
     page = told(visitor)
     expect(page.get_by_role("region", name="Facts")).to_contain_text("Sarah is their sister")

@@ -8,11 +8,18 @@ from functools import partial
 
 from contracts.ports import TextStore
 from contracts.v1.cards import CardsRequest, NamesRequest
+from contracts.v1.claims import Claim
 from contracts.v1.loops import LoopsRequest, SettleRequest
-from services.curate import cards, loops
+from contracts.v1.profile import DecideRequest, ProfileRequest
+from services.curate import cards, claims, loops
+from services.curate import profile as profiles
 from services.shared.decided import drop_settled, read_decisions, settled_of
 from tests.polling import eventually
 from tests.stores.builders import NOON, an_entry, store_entries
+
+
+def _is(expected: list[tuple[str, bool]], found: list[tuple[str, bool]]) -> bool:
+    return found == expected
 
 
 def _are(kept: list[bool], found: Mapping[frozenset[str], bool]) -> bool:
@@ -38,6 +45,24 @@ async def test_names_are_decided_and_left_open_again(text_store: TextStore, user
         kept = [] if same is None else [same]
         await eventually(decisions, partial(_are, kept))
         assert await names() == expected
+
+
+async def test_what_is_so_is_decided_in_its_entry(text_store: TextStore, user: str) -> None:
+    text = "Thinking about it, Porto feels right."
+    read = Claim(slot="home", value=(19, 24), sentence=(0, 37), confidence=0.4)
+    (entry,) = await store_entries(text_store, [an_entry(user, text, claims=(read,))])
+
+    async def told() -> list[tuple[str, bool]]:
+        reply = await profiles.profile(ProfileRequest(user_id=user), store=text_store)
+        return [(fact.value, fact.is_likely) for fact in reply.facts]
+
+    await eventually(told, lambda found: found == [("Porto", True)])
+    for is_so, expected in ((True, [("Porto", False)]), (False, []), (None, [("Porto", True)])):
+        request = DecideRequest(user_id=user, id=f"{entry.id}:19-24:home", is_so=is_so)
+        await claims.decide(request, store=text_store)
+        held = (await text_store.get([entry]))[entry.id]
+        assert [one.is_so for one in held.decided_claims] == ([] if is_so is None else [is_so])
+        await eventually(told, partial(_is, expected))
 
 
 async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_store: TextStore, user: str) -> None:

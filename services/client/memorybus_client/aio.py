@@ -20,7 +20,7 @@ from contracts.v1.edits import BulkReply, HistoryReply
 from contracts.v1.entries import Entry, Status
 from contracts.v1.loops import LoopsReply, OpenLoop, State, Wanted
 from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
-from contracts.v1.profile import ProfileReply, SeedReply
+from contracts.v1.profile import DecideReply, ProfileReply, SeedReply
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
@@ -288,6 +288,10 @@ class AsyncMemory:
     async def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
         """Ask what is known of the user, fact by fact, now or as of a moment."""
         return await self._caller.call(flow.PROFILE, space=space, as_of=as_of)
+
+    async def decide_fact(self, id: str, *, is_so: bool | None) -> DecideReply:
+        """Say whether a fact of the profile is so, by its id; None leaves it to what is read in its entry."""
+        return await self._caller.call(flow.DECIDE, id=id, is_so=is_so)
 
     async def seed(self, facts: Sequence[str], *, space: str | None = None) -> SeedReply:
         """Give what is known of the user from the start, a sentence each; given again, it changes nothing."""

@@ -7,7 +7,7 @@ const WORDS = {
   pin: 'Pinned a memory', unpin: 'Unpinned a memory', update: 'Changed a memory', create: 'Added a memory', forget: 'Forgot a memory',
   bulk: 'Changed several memories', erase: 'Erased everything', export: 'Exported the memory', retrieve: 'Asked the memory', list: 'Looked for words in the memory',
   settings: 'Changed settings', 'incognito-start': 'Started incognito', 'incognito-end': 'Ended incognito', commands: 'Said a command',
-  resolve: 'Settled a conflict', names: 'Decided about two names', seed: 'Gave what is known from the start', settle: 'Settled what was to be done', 'theme-save': 'Saved a theme', 'theme-remove': 'Removed a theme',
+  resolve: 'Settled a conflict', names: 'Decided about two names', decide: 'Said whether something is so', seed: 'Gave what is known from the start', settle: 'Settled what was to be done', 'theme-save': 'Saved a theme', 'theme-remove': 'Removed a theme',
   'roll-up': 'Rolled up a topic', 'roll-up-undo': 'Took back a roll-up',
   'keys.create': 'An operator made an API key', 'keys.revoke': 'An operator revoked an API key', 'dead.show': 'An operator read a dead letter',
   'dead.retry': 'An operator tried a dead letter again', 'dead.drop': 'An operator let a dead letter go',

@@ -108,6 +108,7 @@ export const loops = (query) => json('GET', '/loops', { query });
 export const settle = (body) => json('POST', '/loops/settle', { body });
 export const cards = (query) => json('GET', '/cards', { query });
 export const decideNames = (body) => json('POST', '/cards/names', { body });
+export const decideFact = (body) => json('POST', '/profile/decide', { body });
 export const profile = (query) => json('GET', '/profile', { query });
 export const sessions = (query) => json('GET', '/sessions', { query });
 export const session = (id, query) => json('GET', `/sessions/${encodeURIComponent(id)}`, { query });

@@ -13,13 +13,13 @@ export function whatIsKnown(main) {
   const [todo, people, facts, talks] = ['To do', 'People and projects', 'Facts', 'Sessions'].map(part);
   fill(main, h('section', { class: 'column wide known' },
     h('h1', {}, 'What is known'),
-    h('p', { class: 'quiet' }, 'Read off your memories by rules, each time anew: what you forget is gone from here as well.'),
+    h('p', { class: 'quiet' }, 'Read off your memories: what you forget is gone from here as well.'),
     [todo, people, facts, talks].map((one) => one.section)));
   const loops = () => show(todo, () => api.loops({ space: place.space }), (reply) => todos(reply, loops));
-  const names = () => {
-    show(facts, () => api.profile({ space: place.space }), profile);
-    return show(people, () => api.cards({ space: place.space }), (reply) => cards(reply, names));
-  };
+  const names = () => Promise.all([
+    show(facts, () => api.profile({ space: place.space }), (reply) => profile(reply, names)),
+    show(people, () => api.cards({ space: place.space }), (reply) => cards(reply, names)),
+  ]);
   const again = () => { loops(); names(); };
   again();
   show(talks, () => api.sessions({ space: place.space }), sessions);
@@ -88,14 +88,34 @@ function cards(reply, again) {
   return [h('ul', { class: 'log' }, known, likely, decided)];
 }
 
-function profile(reply) {
+/** Say whether a fact is so; for a while that can be taken back. */
+async function decideFact(fact, isSo, again) {
+  const { id } = await api.decideFact({ id: fact.id, is_so: isSo });
+  const undo = () => api.decideFact({ id, is_so: fact.decided || null }).catch(failed).then(again);
+  toast(isSo ? 'Kept as so.' : 'Not so: it is told no more.', { action: 'Undo', onaction: undo });
+}
+
+function profile(reply, again) {
   const left = reply.facts.filter((fact) => !areLeaving(fact.source_ids));
   if (!left.length) return nothing('No facts yet.');
-  return [h('ul', { class: 'log' }, left.map((fact) => row(fact.text, [
-    h('span', {}, fact.until ? `until ${dayOf(fact.until)}` : `since ${dayOf(fact.since)}`),
-    fact.in_conflict && h('span', {}, 'in conflict'),
+  const decide = (fact, isSo, label) => button(label, claimOf(fact), () => decideFact(fact, isSo, again), again);
+  const sinceOf = (fact) => h('span', {}, fact.until ? `until ${dayOf(fact.until)}` : `since ${dayOf(fact.since)}`);
+  const asked = left.filter((fact) => fact.is_likely).map((fact) => row(claimOf(fact), [
+    h('span', { dir: 'auto' }, `“${fact.text}”`), sinceOf(fact), source(fact.source_ids[0]),
+  ], decide(fact, true, 'Yes'), decide(fact, false, 'No')));
+  const told = left.filter((fact) => !fact.is_likely).map((fact) => row(fact.text, [
+    sinceOf(fact), fact.decided && h('span', {}, 'as you said'), fact.in_conflict && h('span', {}, 'in conflict'),
     fact.before.length > 0 && h('span', { dir: 'auto' }, `before: ${fact.before[0].text}`), source(fact.source_ids[0]),
-  ])))];
+  ], ...(fact.id ? [decide(fact, false, 'Not so')] : [])));
+  return [
+    asked.length > 0 && h('div', { class: 'asked', role: 'group', 'aria-labelledby': 'asked' }, h('h3', { id: 'asked' }, 'Is this so?'), h('ul', { class: 'log' }, asked)),
+    told.length > 0 && h('ul', { class: 'log' }, told)];
+}
+
+/** What a fact says, in short: “Clara, home: Oslo”. */
+function claimOf(fact) {
+  const slot = fact.memory_key.split('|').at(-1).replaceAll('_', ' ');
+  return `${fact.entity_label === 'me' ? '' : `${fact.entity_label}, `}${slot}: ${fact.value}`;
 }
 
 function sessions(reply) {

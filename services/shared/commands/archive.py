@@ -36,6 +36,8 @@ _DERIVED = frozenset(
         "embedding_model",
         "embedding_dimensions",
         "embedding_error",
+        "claims",
+        "read_by",
     }
 )
 LONGEST_LINE = 16 * 1024 * 1024

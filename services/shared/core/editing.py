@@ -10,6 +10,7 @@ from typing import Any
 from contracts.v1.entries import Entry, Revision
 from contracts.v1.turns import EntryType
 from services.shared.core.analysis import analyze
+from services.shared.core.decided_claims import still_decided
 from services.shared.core.lineage import IN_USE
 from services.shared.core.pinning import weighed
 from services.shared.core.repeats import prints_of
@@ -75,6 +76,7 @@ def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
             "edited_at": now,
             "edited_by": edit.by,
             "last_said_at": max(entry.last_said_at, now),
+            "decided_claims": still_decided(entry.decided_claims, entry.text, text),
             **_UNREAD,
             **IN_USE,
             "source": "rollup" if entry.source == "rollup" else "turn",
@@ -94,6 +96,8 @@ _UNREAD: dict[str, Any] = {
     "neighbour_tags": (),
     "line_sources": (),
     "entities": (),
+    "claims": (),
+    "read_by": None,
     "metadata_confidence": 0.0,
     "enriched": False,
     "embedding_state": "pending",

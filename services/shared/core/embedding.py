@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from contracts.errors import TextRefused
-from contracts.ports import Embedder, EmbeddingIdentity, Vector
+from contracts.ports import Embedder, EmbeddingIdentity, Reader, Vector
+from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
+from services.shared.core.frames import as_stated
+from services.shared.core.own_words import own_words
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vector of a text, and what the text states; None: the model reads nothing."""
+
+    vector: Vector
+    claims: tuple[Claim, ...] | None = None
 
 
 def out_of_use(ids: Iterable[str], found: Mapping[str, Entry]) -> list[str]:
@@ -20,8 +32,12 @@ def is_made_by(entry: Entry, identity: EmbeddingIdentity) -> bool:
     return entry.embedding_state == "ready" and labels == (identity.provider, identity.model, identity.dimensions)
 
 
-def made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry:
-    """The entry, saying that this model made its vector. It is no change of the memory: `updated_at` stays."""
+def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None = None) -> Entry:
+    """The entry, saying that this model made its vector, with what its text states.
+
+    It is no change of the memory: `updated_at` stays.
+    """
+    identity = embedder.identity
     labels = {
         "embedding_state": "ready",
         "embedding_provider": identity.provider,
@@ -29,7 +45,27 @@ def made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry:
         "embedding_dimensions": identity.dimensions,
         "embedding_error": None,
     }
+    if isinstance(embedder, Reader) and claims is not None:
+        labels |= {"claims": meant(entry, claims), "read_by": embedder.reader}
     return entry.model_copy(update=labels)
+
+
+def meant(entry: Entry, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """The claims that are in the user's own words, and not in what they pasted, or said in a role play."""
+    if not (claims and states_anything(entry)):
+        return ()
+    own = own_words(as_stated(entry))
+    return tuple(one for one in claims if own[slice(*one.value)] == entry.text[slice(*one.value)])
+
+
+def states_anything(entry: Entry) -> bool:
+    """Whether what its text says may be so: its user says it, as themself, and it says nothing again."""
+    return entry.role == "user" and entry.source == "turn"
+
+
+def is_read_by(entry: Entry, embedder: Embedder) -> bool:
+    """Whether what its text states is what this model reads in it; so it is where the model reads nothing."""
+    return not isinstance(embedder, Reader) or entry.read_by == embedder.reader
 
 
 def embed_again(entry: Entry) -> Entry | None:
@@ -39,14 +75,14 @@ def embed_again(entry: Entry) -> Entry | None:
     return entry.model_copy(update={"embedding_state": "pending"})
 
 
-async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[dict[int, Vector | TextRefused]]:
+async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[dict[int, Embedded | TextRefused]]:
     """The vectors of texts by their place, or why there is none: first of those that have one at once.
 
     Raises:
         Unavailable: the model cannot be asked now.
     """
     try:
-        yield dict(enumerate(await embedder.embed(texts)))
+        yield dict(enumerate(await _embedded(embedder, texts)))
         return
     except TextRefused as error:
         if len(texts) == 1:
@@ -54,8 +90,15 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[
             return
         passed = error.passed
     if passed:
-        yield dict(passed)
+        yield {place: Embedded(vector) for place, vector in passed.items()}
     for place, text in enumerate(texts):
         if place not in passed:
             async for found in embed_each(embedder, [text]):
                 yield {place: found[0]}
+
+
+async def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[Embedded]:
+    if not isinstance(embedder, Reader):
+        return [Embedded(vector) for vector in await embedder.embed(texts)]
+    vectors, claims = await embedder.embed_and_read(texts)
+    return [Embedded(vector, stated) for vector, stated in zip(vectors, claims, strict=True)]

@@ -124,17 +124,20 @@ _FOR = re.compile(r"\bfor (?P<name>[^\W\d]\w+)")
 _FOR_KIN = re.compile(r"\bfor (?:my|our|his|her|their) (\w+)")
 _OWNED = re.compile(r"\b(\w+)['’]s (?!(?:done|finished|sorted|paid|sent|been|got|in|on|back|\w+ed)\b)(\w+)")
 _LONGEST = 400
+SURE = 0.5
+"""How sure it must be that something is to be done: three of four are what a reader notes, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the turn that it is of."""
+    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done; None: nobody has read it."""
 
     text: str
     entry_id: str
     role: str
     at: datetime
     conversation_id: str | None = None
+    tasks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +186,18 @@ def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = No
         after = told[place + 1] if place + 1 < len(told) and told[place + 1].entry_id == said.entry_id else None
         _close(said, found, before, after)
         heading = _heading(said, heading)
-        if (loop := _item_in(said, heading) or loop_in(said)) is not None:
+        if (loop := _item_in(said, heading) or _read_in(said)) is not None:
             decided = (settled or {}).get(loop.id)
             found.append(loop if decided is None else replace(loop, state=decided, decided=True))
     return found
+
+
+def _read_in(said: Said) -> Loop | None:
+    """What a sentence was read to say is to be done; what nobody has read, the rules read."""
+    if said.tasks is None:
+        return loop_in(said)
+    deeds = tuple(deed for task in said.tasks for deed in deeds_in(task.lower()))
+    return Loop(said, deeds, promised=False) if said.tasks else None
 
 
 def _heading(said: Said, before: Said | None) -> Said | None:

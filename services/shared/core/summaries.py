@@ -233,23 +233,40 @@ def _clipped(sentence: Sentence, limit: int) -> Sentence:
 
 def _sentences(entry: Entry) -> list[Sentence]:
     """The sentences of an entry; of a user's those that are theirs, and not of what they pasted."""
+    return [
+        Sentence(entry.text[begin:end], (entry.id,), entry.role, entry.created_at) for begin, end in _own_spans(entry)
+    ]
+
+
+def _own_spans(entry: Entry) -> list[tuple[int, int]]:
     text, stated = entry.text[:_READ], as_stated(entry)[:_READ]
     own = own_words(stated) if entry.role == "user" else stated
-    return [
-        Sentence(text[begin:end], (entry.id,), entry.role, entry.created_at)
-        for begin, end in spans(text)
-        if own[begin:end] == text[begin:end]
-    ]
+    return [(begin, end) for begin, end in spans(text) if own[begin:end] == text[begin:end]]
 
 
 def sayings(said: Iterable[Entry]) -> list[loops.Said]:
     """The sentences of users and assistants, as open loops are read off them."""
     return [
-        loops.Said(one.text, entry.id, entry.role, one.said_at, entry.conversation_id)
+        loops.Said(
+            entry.text[begin:end],
+            entry.id,
+            entry.role,
+            entry.created_at,
+            entry.conversation_id,
+            _tasks_in(entry, begin, end),
+        )
         for entry in said
         if entry.role in ("user", "assistant")
-        for one in _sentences(entry)
+        for begin, end in _own_spans(entry)
     ]
+
+
+def _tasks_in(entry: Entry, begin: int, end: int) -> tuple[str, ...] | None:
+    """What was read in a sentence of an entry to be done; None where only rules can tell."""
+    if entry.read_by is None or entry.role != "user":
+        return None
+    places = (claim.value for claim in entry.claims if claim.kind == "task" and claim.confidence >= loops.SURE)
+    return tuple(entry.text[slice(*place)] for place in places if begin <= place[0] < end)
 
 
 def _candidates(said: Sequence[Entry], *, most: int = _CANDIDATES) -> list[_Candidate]:

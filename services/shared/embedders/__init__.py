@@ -10,7 +10,7 @@ from services.shared.embedders.errors import EmbedderMisconfigured
 
 __all__ = ["EmbedderMisconfigured", "open_embedder"]
 
-Provider = Literal["minilm", "http", "fastembed", "none"]
+Provider = Literal["memorybus", "minilm", "http", "fastembed", "none"]
 
 
 async def open_embedder(
@@ -29,6 +29,10 @@ async def open_embedder(
         Unavailable: its server does not answer.
     """
     # Each provider brings a client library, which only those who choose it should wait for.
+    if provider == "memorybus":
+        from services.shared.embedders.minilm import ReadingMiniLmEmbedder
+
+        return await ReadingMiniLmEmbedder.open(cache_dir, threads=threads)
     if provider == "minilm":
         from services.shared.embedders.minilm import MiniLmEmbedder
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
+from contracts.v1.claims import Claim
+from services.shared.embedders.errors import EmbedderMisconfigured
+from services.shared.reading.weights import ReaderDamaged, Trained, load_trained
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-IDENTITY = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", 384)
+DIMENSIONS = 384
+PLAIN = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", DIMENSIONS)
+T = TypeVar("T")
 BATCH = 4
 """Texts computed together. More is no faster, and harder to share out evenly among the threads."""
 
@@ -30,6 +35,8 @@ class MiniLmEmbedder:
     texts, as questions are, have two of their own, so that they do not wait behind the batches, and a question read
     anew not behind what it was read as before.
     """
+
+    identity = PLAIN
 
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
         self._session = session
@@ -48,26 +55,28 @@ class MiniLmEmbedder:
         session, tokenizer = await asyncio.to_thread(_load, cache_dir)
         return cls(session, tokenizer, threads)
 
-    @property
-    def identity(self) -> EmbeddingIdentity:
-        """Which model this is."""
-        return IDENTITY
-
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Unit vectors, shape (len(texts), 384), in the order of the texts; of each text the first 256 tokens."""
         if self._closed:
             raise Unavailable("the embedder is closed")
-        loop = asyncio.get_running_loop()
         if len(texts) == 1:
-            return await loop.run_in_executor(self._singles, self._compute, list(texts))
-        vectors = np.zeros((len(texts), IDENTITY.dimensions), dtype=np.float32)
+            return await asyncio.get_running_loop().run_in_executor(self._singles, self._compute, list(texts))
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        async for batch, computed in self._in_batches(texts, self._compute):
+            vectors[batch] = computed
+        return vectors
+
+    async def _in_batches(
+        self, texts: Sequence[str], compute: Callable[[list[str]], T]
+    ) -> AsyncIterator[tuple[list[int], T]]:
+        """What is computed of each batch, with the places of its texts."""
+        loop = asyncio.get_running_loop()
         batches = _batches_of_like_length(texts)
         computed = await asyncio.gather(
-            *(loop.run_in_executor(self._batches, self._compute, [texts[i] for i in batch]) for batch in batches)
+            *(loop.run_in_executor(self._batches, compute, [texts[i] for i in batch]) for batch in batches)
         )
         for batch, result in zip(batches, computed, strict=True):
-            vectors[batch] = result
-        return vectors
+            yield batch, result
 
     async def close(self) -> None:
         """Finish what is computed and let go of the threads."""
@@ -84,13 +93,57 @@ class MiniLmEmbedder:
             raise Unavailable(f"the built-in embedder failed: {error}") from error
 
 
-def _load(cache_dir: Path) -> tuple[InferenceSession, Tokenizer]:
+class ReadingMiniLmEmbedder(MiniLmEmbedder):
+    """The same network with the adapter that was trained on chats, and heads: the `Reader` of contracts.ports."""
+
+    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int, trained: Trained) -> None:
+        super().__init__(session, tokenizer, threads)
+        self._calibrations = trained.calibrations
+        self.reader = trained.version
+        self.identity = EmbeddingIdentity("memorybus", f"all-MiniLM-L6-v2-{trained.version}", DIMENSIONS)
+
+    @classmethod
+    async def open(cls, cache_dir: Path, *, threads: int = 2) -> ReadingMiniLmEmbedder:
+        """As the plain one.
+
+        Raises:
+            EmbedderMisconfigured: as the plain one; or what was trained is missing or damaged.
+        """
+        try:
+            trained = await asyncio.to_thread(load_trained)
+        except ReaderDamaged as error:
+            raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
+        session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
+        return cls(session, tokenizer, threads, trained)
+
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+        """As `embed`, and what each text states in its first 256 tokens."""
+        if self._closed:
+            raise Unavailable("the embedder is closed")
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        claims: list[tuple[Claim, ...]] = [()] * len(texts)
+        async for batch, (computed, stated) in self._in_batches(texts, self._compute_and_read):
+            vectors[batch] = computed
+            for place, found in zip(batch, stated, strict=True):
+                claims[place] = found
+        return vectors, claims
+
+    def _compute_and_read(self, texts: list[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+        from services.shared.embedders.minilm_model import run_and_read
+
+        try:
+            return run_and_read(self._session, self._tokenizer, texts, self._calibrations)
+        except Exception as error:
+            raise Unavailable(f"the built-in embedder failed: {error}") from error
+
+
+def _load(cache_dir: Path, trained: Trained | None = None) -> tuple[InferenceSession, Tokenizer]:
     # onnxruntime takes a moment to import; the event loop runs on meanwhile
     from services.shared.embedders.minilm_model import open_model, open_tokenizer, package_folder
 
     folder = package_folder()
     tokenizer = open_tokenizer(folder)
-    return open_model(cache_dir, tokenizer, folder / "model.safetensors"), tokenizer
+    return open_model(cache_dir, tokenizer, folder / "model.safetensors", trained), tokenizer
 
 
 def _batches_of_like_length(texts: Sequence[str]) -> list[list[int]]:

@@ -28,25 +28,49 @@ MIDDLE = np.array(128, np.uint8)  # stands for an activation of 0
 Weights = Mapping[str, NDArray[np.float32]]
 
 
-def build_graph(weights: Weights, precision: Precision) -> onnx.ModelProto:
-    """The model: `input_ids` and `attention_mask`, int64 (batch, tokens) → `embedding`, float (batch, 384)."""
-    return _Graph(weights, precision).model()
+READ = (2, 4, 6)
+"""The layers behind which the heads read a token's state: the middle ones know of words what the last have left."""
+
+
+def build_graph(weights: Weights, precision: Precision, heads: Weights | None = None) -> onnx.ModelProto:
+    """The model: `input_ids` and `attention_mask`, int64 (batch, tokens) → `embedding`, float (batch, 384).
+
+    With heads it gives `readings`, too, float (batch, tokens, outputs): a tanh layer over the states of each token
+    behind three layers, then a linear one over its own and its two neighbours' (`services/shared/reading/decode.py`).
+    """
+    return _Graph(weights, precision, heads).model()
+
+
+def merged(weights: Weights, adapter: Weights) -> dict[str, NDArray[np.float32]]:
+    """The weights with a low-rank adapter added (Hu et al. 2021, arXiv 2106.09685): a · b beside each linear map."""
+    found = dict(weights)
+    for name in adapter:
+        if name.endswith(".a"):
+            linear = f"{name.removesuffix('.a')}.weight"
+            found[linear] = weights[linear] + (adapter[name] @ adapter[f"{name.removesuffix('a')}b"]).T
+    return found
 
 
 class _Graph:
-    def __init__(self, weights: Weights, precision: Precision) -> None:
+    def __init__(self, weights: Weights, precision: Precision, heads: Weights | None) -> None:
         self._weights = weights
         self._precision = precision
+        self._heads = heads
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
 
     def model(self) -> onnx.ModelProto:
         state = self._embeddings()
         mask = self._node("Cast", "attention_mask", to=TensorProto.INT32)
+        states = [state]
         for layer in range(LAYERS):
-            state = self._layer(f"encoder.layer.{layer}", state, mask)
-        self._pooled(state)
+            states.append(self._layer(f"encoder.layer.{layer}", states[-1], mask))
+        column = self._pooled(states[-1])
         batch_of_tokens = ["batch", "tokens"]
+        outputs = [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])]
+        if self._heads is not None:
+            count = self._read([states[layer] for layer in READ], column, self._heads)
+            outputs.append(helper.make_tensor_value_info("readings", TensorProto.FLOAT, [*batch_of_tokens, count]))
         graph = helper.make_graph(
             self._nodes,
             f"all-MiniLM-L6-v2-{self._precision}",
@@ -54,7 +78,7 @@ class _Graph:
                 helper.make_tensor_value_info(name, TensorProto.INT64, batch_of_tokens)
                 for name in ("input_ids", "attention_mask")
             ],
-            [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])],
+            outputs,
             list(self._constants.values()),
         )
         domains = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
@@ -94,13 +118,42 @@ class _Graph:
         biases = self._constant(f"{name}.qkv.bias", bias)
         return self._node("MultiHeadAttention", query, key, value, biases, mask, domain=MICROSOFT, num_heads=HEADS)
 
-    def _pooled(self, state: str) -> None:
-        """Sum over the tokens that are not padding, at unit length: the count of the mean would cancel out."""
+    def _pooled(self, state: str) -> str:
+        """Sum over the tokens that are not padding, at unit length: the count of the mean would cancel out.
+
+        Returns 1 for each of those tokens and 0 for padding, shape (batch, tokens, 1).
+        """
         mask = self._node("Cast", "attention_mask", to=TensorProto.FLOAT)
         column = self._node("Unsqueeze", mask, self._constant("last", np.array([-1], np.int64)))
         axis = self._constant("tokens", np.array([1], np.int64))
         total = self._node("ReduceSum", self._node("Mul", state, column), axis, keepdims=0)
         self._nodes.append(helper.make_node("LpNormalization", [total], ["embedding"], axis=-1, p=2))
+        return column
+
+    def _read(self, states: list[str], column: str, heads: Weights) -> int:
+        """Add the heads; how many outputs they have for each token. What stands beside the first and last is zero, and
+        so is padding."""
+        joined = self._node("Concat", *states, axis=-1)
+        hidden = self._product(joined, "read", heads["read.w"])
+        hidden = self._node("Tanh", self._node("Add", hidden, self._constant("read.b", heads["read.b"])))
+        # One product for the token itself and both neighbours, whose parts are then moved by one place.
+        three = np.concatenate([heads[f"{side}.w"] for side in ("out", "left", "right")], axis=1)
+        product = self._product(hidden, "heads", three)
+        count = len(heads["out.b"])
+        sizes = self._constant("heads.sizes", np.array([count] * 3, np.int64))
+        own, left, right = (f"{product}/{part}" for part in ("own", "left", "right"))
+        self._nodes.append(helper.make_node("Split", [product, sizes], [own, left, right], axis=-1))
+        total = self._node("Add", own, self._constant("heads.b", heads["out.b"]))
+        total = self._node("Add", total, self._moved(left, before=1))
+        self._nodes.append(
+            helper.make_node("Add", [total, self._moved(self._node("Mul", right, column), before=-1)], ["readings"])
+        )
+        return count
+
+    def _moved(self, values: str, *, before: int) -> str:
+        """The values with one token more at one end, and one less at the other."""
+        pads = self._constant(f"moved {before}", np.array([0, before, 0, 0, -before, 0], np.int64))
+        return self._node("Pad", values, pads)
 
     def _linear(self, state: str, name: str) -> str:
         """The product without its bias, which the operator that follows adds."""

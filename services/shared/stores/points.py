@@ -26,6 +26,9 @@ readable in its files long after it was removed."""
 FORMER_FIELD = "tags"
 """An index that only collections of a former layout have: they hold the words themselves."""
 
+_NOT_COPIED = {"revisions", "claims", "decided_claims", "read_by"}
+"""What an entry holds that no answer is made of while the text store is away."""
+
 _TIMES = ("created_at", "last_said_at")
 
 FILTERED = ("user_id", "scope", "type", TAGS, THEMES, CONVERSATIONS, *_TIMES)
@@ -132,7 +135,7 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
     }
     if not with_copy:
         return filtered_by
-    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True, exclude={"revisions"})}
+    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True, exclude=_NOT_COPIED)}
 
 
 def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] | None]) -> set[str]:

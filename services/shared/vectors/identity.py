@@ -89,7 +89,7 @@ def settings_of(identity: EmbeddingIdentity) -> str:
     named = [f"MEMORYBUS_EMBEDDER={identity.provider}"]
     if identity.url:
         named.append(f"MEMORYBUS_EMBEDDER_URL={identity.url}")
-    if identity.provider != "minilm":
+    if identity.provider not in ("memorybus", "minilm"):
         named.append(f"MEMORYBUS_EMBEDDER_MODEL={identity.model}")
     return " ".join(named)
 

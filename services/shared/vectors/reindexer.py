@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from contracts.errors import TextRefused
-from contracts.ports import Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
+from contracts.ports import Embedder, Reader, TextStore, VectorPoint, VectorStore
+from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_each, is_made_by, made_by, out_of_use
+from services.shared.core.embedding import embed_each, is_made_by, is_read_by, made_by, out_of_use, states_anything
 
 _PAGE = 256
 
@@ -56,23 +57,43 @@ class Reindexer:
             return 0
         done: list[Entry] = []
         async for found in embed_each(self.embedder, [entry.text for entry in entries]):
-            points = [VectorPoint(entries[i], one) for i, one in found.items() if not isinstance(one, TextRefused)]
-            await self.vectors.upsert(points)
-            done += [point.entry for point in points]
+            embedded = {i: one for i, one in found.items() if not isinstance(one, TextRefused)}
+            await self.vectors.upsert([VectorPoint(entries[i], one.vector) for i, one in embedded.items()])
+            done += [entries[i] for i in embedded]
         current = await self.text.get(done)
         if gone := out_of_use((entry.id for entry in done), current):
             await self.vectors.remove(gone)
         return len(done) - len(gone)
 
     async def _mark(self, entries: Sequence[Entry], lacking: set[str]) -> None:
-        identity = self.embedder.identity
-        ready = [e for e in entries if e.id not in lacking and not is_made_by(e, identity)]
+        ready = [e for e in entries if e.id not in lacking and self._is_to_be_marked(e)]
         refused = [e for e in entries if e.id in lacking and e.embedding_state == "ready"]
         if ready:
             texts = {entry.id: entry.text for entry in ready}
-            await change_entries(self.text, ready, lambda entry: _made_by(entry, texts[entry.id], identity))
+            claims = await self._read(ready)
+            await change_entries(
+                self.text, ready, lambda entry: self._marked(entry, texts[entry.id], claims.get(entry.id))
+            )
         if refused:
             await change_entries(self.text, refused, _refused)
+
+    def _is_to_be_marked(self, entry: Entry) -> bool:
+        return not (is_made_by(entry, self.embedder.identity) and is_read_by(entry, self.embedder))
+
+    def _marked(self, entry: Entry, text: str, claims: tuple[Claim, ...] | None) -> Entry | None:
+        if entry.status != "active" or entry.text != text or not self._is_to_be_marked(entry):
+            return None
+        return made_by(entry, self.embedder, claims)
+
+    async def _read(self, entries: Sequence[Entry]) -> dict[str, tuple[Claim, ...]]:
+        """What they state. Their vectors are made once more for that: nobody could hold so many claims meanwhile."""
+        if not isinstance(self.embedder, Reader):
+            return {}
+        found: dict[str, tuple[Claim, ...]] = {entry.id: () for entry in entries}
+        todo = [entry for entry in entries if states_anything(entry)]
+        async for read in embed_each(self.embedder, [entry.text for entry in todo]):
+            found |= {todo[i].id: one.claims or () for i, one in read.items() if not isinstance(one, TextRefused)}
+        return found
 
     async def _remove_needless(self) -> int:
         """Remove the vectors whose entries are not active any more; how many there were."""
@@ -84,12 +105,6 @@ class Reindexer:
                 await self.vectors.remove(needless)
             removed += len(needless)
         return removed
-
-
-def _made_by(entry: Entry, text: str, identity: EmbeddingIdentity) -> Entry | None:
-    if entry.status != "active" or entry.text != text or is_made_by(entry, identity):
-        return None
-    return made_by(entry, identity)
 
 
 def _refused(entry: Entry) -> Entry | None:

@@ -1,0 +1,45 @@
+"""The labelled sentences of `tests/quality`, as chats of one turn each: the easy end of what a reader has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from chats import Chat, Label, Turn
+
+_NONE = "-"
+_SLOTS = {
+    **{slot: slot for slot in ("allergy", "home", "employer", "pet", "name", "habit", "partner", "diet", "language")},
+    **{slot: slot for slot in ("health", "birthday", "origin", "age", "deadline")},
+    **{"likes": "like", "prefers": "like", "dislikes": "dislike", "avoids": "diet", "occupation": "work"},
+    **{"time": "appointment", "stack": "project_detail", "working_on": "project", "owns": "possession"},
+    **{"car": "possession", "studies": "education", "medication": "medicine", "phone_number": "contact"},
+}
+"""The slots of the rules by their names; of others nothing is learned but that something is stated."""
+
+
+def read_rows(folder: Path) -> list[Chat]:
+    """Statements and what only looks like one (`facts.tsv`), wishes and what looks like one (`unwanted.tsv`)."""
+    turns = [*_facts(folder / "facts.tsv"), *_wishes(folder / "unwanted.tsv")]
+    return [Chat("sentences", turns, ())]
+
+
+def _facts(file: Path) -> Iterator[Turn]:
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:]):
+        kind, told, text = line.split("\t")
+        claims = () if told == _NONE else tuple(map(_claim, told.split(" + ")))
+        unreal = () if claims else (Label(text, kind),)
+        yield Turn(f"f{number}", by_user=True, text=text, claims=claims, not_claims=unreal)
+
+
+def _claim(told: str) -> Label:
+    key, _, value = told.partition("=")
+    whose, _, slot = key.rpartition(".")
+    name = "favourite" if slot.startswith("favourite") else _SLOTS.get(slot, "")
+    return Label(value, name, of_user=whose == "me", about="" if whose == "me" else whose)
+
+
+def _wishes(file: Path) -> Iterator[Turn]:
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:]):
+        mark, _, text = line.partition("\t")
+        yield Turn(f"w{number}", by_user=True, text=text.replace("\\n", "\n"), is_wish=mark == "+", is_read=False)

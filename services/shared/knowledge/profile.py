@@ -1,0 +1,239 @@
+"""The claims of a user's entries as what is known of them: which hold now, and how sure each is. Pure; reads no text.
+
+A claim that is surer than `SURE` is told as a fact. One that is only likely is told as such, with its source, until its
+user says whether it is so. What they say is obeyed whatever is read in the entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeAlias
+
+from contracts.v1.claims import Claim, ClaimId, Slot
+from contracts.v1.entries import Entry, Subject
+from contracts.v1.facts import FactType
+
+SURE, LIKELY = 0.5, 0.3
+"""From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
+notes, too, and nearly all are so; of the likely ones every second."""
+
+_Value: TypeAlias = tuple[str, str, str]
+
+_ME = "me"
+_NOT_SLUG = re.compile(r"[^\w]+")
+
+
+class Kind(NamedTuple):
+    """What a slot is about. `holds_many`: a value stands beside others, and replaces none."""
+
+    subject: Subject = "profile"
+    fact_type: FactType = "fact"
+    holds_many: bool = True
+    level: int = 1
+
+
+KINDS: dict[Slot, Kind] = {
+    "name": Kind(holds_many=False, level=3),
+    "home": Kind(holds_many=False, level=2),
+    "origin": Kind(holds_many=False),
+    "age": Kind(holds_many=False),
+    "birthday": Kind(holds_many=False, level=3),
+    "employer": Kind(holds_many=False, level=2),
+    "family": Kind("people", "relationship", level=2),
+    "partner": Kind("people", "relationship", level=2),
+    "friend": Kind("people", "relationship", level=2),
+    "colleague": Kind("people", "relationship"),
+    "pet": Kind(fact_type="relationship", level=2),
+    "allergy": Kind(level=3),
+    "medicine": Kind(level=2),
+    "health": Kind(level=2),
+    "diet": Kind(fact_type="preference", level=2),
+    "like": Kind(fact_type="preference"),
+    "dislike": Kind(fact_type="preference"),
+    "favourite": Kind(fact_type="preference"),
+    "instruction": Kind(fact_type="preference", level=2),
+    "habit": Kind(fact_type="habit"),
+    "hobby": Kind(fact_type="habit"),
+    "plan": Kind(fact_type="commitment"),
+    "appointment": Kind(fact_type="commitment", level=2),
+    "deadline": Kind(fact_type="commitment", level=2),
+    "project": Kind("project"),
+    "project_detail": Kind("project"),
+    "decision": Kind(fact_type="commitment"),
+}
+_OTHERS = Kind()
+
+
+def kind_of(slot: Slot) -> Kind:
+    """What a slot is about."""
+    return KINDS.get(slot, _OTHERS)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedFact:
+    """A claim with the entry that makes it. `whose` is as the text names them, empty for its author.
+
+    `until`: the user gave another value since, or the entry is superseded. `decided`: when the user said that it is so,
+    and `said_at` when they said it last, in whatever way.
+    """
+
+    entry: Entry
+    claim: Claim
+    whose: str
+    said_at: datetime
+    until: datetime | None = None
+    decided: datetime | None = None
+
+    @property
+    def value(self) -> str:
+        """The words of the value."""
+        return self.entry.text[slice(*self.claim.value)]
+
+    @property
+    def text(self) -> str:
+        """The sentence that says it, in the user's own words; of a long one what is around the value."""
+        return self.entry.text[slice(*self.span)]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the entry says it."""
+        return self.claim.sentence
+
+    @property
+    def id(self) -> str:
+        """What names it where its user decides about it."""
+        return str(ClaimId(self.entry.id, self.claim.value, self.claim.slot))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose it is and of what it gives a value."""
+        return slug_of(self.whose) or _ME, self.claim.slot
+
+    @property
+    def state(self) -> Literal["sure", "likely"]:
+        """Whether it is told as a fact."""
+        return "sure" if self.claim.confidence >= SURE else "likely"
+
+
+def slug_of(name: str) -> str:
+    """A name as keys have it: lower case, words joined by underscores."""
+    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+
+
+def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
+    """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
+
+    The order of the entries is of no account. A value that is told as a fact now is not told as likely beside that.
+    What the user said is not so takes with it what was said of the same value before.
+    """
+    entries = list(entries)
+    rejected = _rejected(entries)
+    newest: dict[tuple[str, str], datetime] = {}
+    told: dict[tuple[str, str, str, str], ClaimedFact] = {}
+    for one in sorted(_stated(entries, as_of), key=_place, reverse=True):
+        value = _value_of(one.claim, one.entry.text)
+        again = (*value, one.state)
+        if again in told or (value in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[value]):
+            continue
+        if not kind_of(one.claim.slot).holds_many and one.state == "sure":
+            if (after := newest.get(one.key)) is not None:
+                one = replace(one, until=min(one.until, after) if one.until else after)
+            newest.setdefault(one.key, one.said_at)
+        told[again] = one
+    facts = {again[:3] for again, one in told.items() if one.state == "sure" and one.until is None}
+    return [one for again, one in told.items() if one.state == "sure" or again[:3] not in facts]
+
+
+def _place(one: ClaimedFact) -> tuple[datetime, str, tuple[int, int], float]:
+    return one.said_at, one.entry.id, one.claim.value, one.claim.confidence
+
+
+def _said_at(entry: Entry, as_of: datetime | None) -> datetime:
+    """When it was said last, up to a moment."""
+    if as_of is None or entry.last_said_at <= as_of:
+        return entry.last_said_at
+    return max((one.at for one in entry.repeated_in if one.at <= as_of), default=entry.created_at)
+
+
+def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[ClaimedFact]:
+    for entry in entries:
+        if not _counts(entry) or (as_of is not None and entry.created_at > as_of):
+            continue
+        for claim, decided in _obeying(entry):
+            until = _until(entry, entry.text[slice(*claim.value)])
+            until = None if until and as_of and until > as_of else until
+            said_at = _said_at(entry, as_of)
+            if decided and until is None and (as_of is None or decided <= as_of):
+                said_at = max(said_at, decided)
+            yield ClaimedFact(entry, claim, _whose(claim, entry.text), said_at, until, decided)
+
+
+def _counts(entry: Entry) -> bool:
+    """Whether its user said it, and it was so once: of what they decided was never so, nothing is told."""
+    if entry.role != "user" or entry.status not in ("active", "superseded"):
+        return False
+    was_rejected = entry.status == "superseded" and entry.valid_until and entry.valid_until <= entry.created_at
+    return not was_rejected
+
+
+def _until(entry: Entry, value: str) -> datetime | None:
+    """Until when an entry says that this is so; of one that was changed in part, what was changed has ended alone."""
+    if entry.status == "superseded":
+        return entry.valid_until or entry.updated_at
+    until = entry.valid_until
+    is_outdated = until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
+    return until if is_outdated else None
+
+
+def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
+    """The claims of an entry: of those that the user decided the ones that are so, with since when."""
+    for claim in entry.claims:
+        is_open = not any(one.claim.overlaps(claim.value, claim.slot) for one in entry.decided_claims)
+        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
+            yield claim, None
+    for one in entry.decided_claims:
+        if one.is_so and _is_within(one.claim, entry.text):
+            yield one.claim, one.at
+
+
+def _rejected(entries: Iterable[Entry]) -> dict[_Value, datetime]:
+    """What the user said is not so, and when last."""
+    found: dict[_Value, datetime] = {}
+    for entry in entries:
+        for one in entry.decided_claims:
+            if not one.is_so and _is_within(one.claim, entry.text):
+                value = _value_of(one.claim, entry.text)
+                found[value] = max(one.at, found.get(value, one.at))
+    return found
+
+
+def _value_of(claim: Claim, text: str) -> _Value:
+    """Whose it is, of what it gives a value, and that value, however it is written."""
+    return slug_of(_whose(claim, text)) or _ME, claim.slot, text[slice(*claim.value)].casefold()
+
+
+def _is_within(claim: Claim, text: str) -> bool:
+    places = (claim.value, claim.sentence, *((claim.whose,) if claim.whose else ()))
+    return all(0 <= begin < end <= len(text) for begin, end in places)
+
+
+def _whose(claim: Claim, text: str) -> str:
+    return "" if claim.of_user or claim.whose is None else text[slice(*claim.whose)]
+
+
+def beside(facts: Sequence[ClaimedFact], told: Iterable[tuple[str, str]]) -> list[ClaimedFact]:
+    """Those that say more than what is told already, given as id of its entry and value: a value that has the other in
+    it, or is in it, is the same."""
+    known: dict[str, list[str]] = {}
+    for id_, value in told:
+        known.setdefault(id_, []).append(value)
+    return [one for one in facts if not is_told(one.value, known.get(one.entry.id, ()))]
+
+
+def is_told(value: str, known: Iterable[str]) -> bool:
+    """Whether a value says no more than one of those that are known."""
+    folded = value.casefold()
+    return any(folded in other or other in folded for other in map(str.casefold, known))

@@ -1,0 +1,1 @@
+"""What a text says, as claims: heads on the states of the encoder that makes its vector."""

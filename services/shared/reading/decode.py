@@ -1,0 +1,176 @@
+"""From the logits of a text's tokens to the stretches that state something.
+
+Each token has logits for being outside, first or further inside of a claim's value, and the same for a task. What is
+told of a stretch (its slot, whose it is, whether it is new) are means over its tokens. How sure it is, is a logistic
+fit on stretches of chats that the heads had not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contracts.v1.claims import Slot
+
+Floats = NDArray[np.float32]
+
+SLOTS: tuple[Slot, ...] = get_args(Slot)
+TAGS = ("outside", "first", "inside")
+COLUMNS = (
+    *(f"claim:{tag}" for tag in TAGS),
+    *(f"task:{tag}" for tag in TAGS),
+    *(f"slot:{slot}" for slot in SLOTS),
+    *("of_user", "is_new", "is_meant", "names_whose", "ends", "wish"),
+)
+"""What the outputs of the heads mean, in their order."""
+
+SIGNS = 5
+"""How many logits tell how sure a stretch is."""
+
+_AT = {name: place for place, name in enumerate(COLUMNS)}
+_SLOT = slice(_AT["slot:name"], _AT["slot:name"] + len(SLOTS))
+SENTENCE_END = re.compile(r"[.!?;]+(?=\s)|\n+")
+_LEAST = 0.3
+"""How likely a token must be inside for a stretch to begin or go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a text, from its first character to after the last, and what the heads tell of it.
+
+    `signs` are the logits that its confidence is made of. `whose` is where the text names whom it is about.
+    """
+
+    begin: int
+    end: int
+    slot: Slot
+    of_user: float
+    is_new: float
+    signs: tuple[float, ...]
+    whose: tuple[int, int] | None = None
+
+
+def claims_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
+    """The stretches of a text that state something, in their order; `logits` has shape (tokens, len(COLUMNS))."""
+    names = list(_runs(_sigmoid(logits[:, _AT["names_whose"]]) > 1 / 2, offsets))
+    return [_stretch(logits, offsets, text, "claim", *run, names) for run in _apart(logits, "claim", offsets, text)]
+
+
+def tasks_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
+    """The stretches of a text that say what its author has to do, in their order."""
+    return [_stretch(logits, offsets, text, "task", *run, []) for run in _apart(logits, "task", offsets, text)]
+
+
+def _apart(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """The tokens of each stretch, of which those in parts of one word are one."""
+    held: tuple[int, int] | None = None
+    for first, after in _tagged(logits, kind, offsets):
+        begin, _ = _whole_words(text, offsets[first][0], offsets[first][1])
+        if held and begin < _whole_words(text, offsets[held[0]][0], offsets[held[1] - 1][1])[1]:
+            held = held[0], after
+        else:
+            if held:
+                yield held
+            held = first, after
+    if held:
+        yield held
+
+
+def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The tokens of each stretch: the tags are read from left to right, a likely first tag begins another one."""
+    start = _AT[f"{kind}:outside"]
+    tags = _softmax(logits[:, start : start + len(TAGS)])
+    inside = 1 - tags[:, 0]
+    begun = None
+    for place, (begin, end) in enumerate(offsets):
+        goes_on = end > begin and inside[place] > _LEAST
+        if begun is not None and (not goes_on or tags[place, 1] > max(tags[place, 2], inside[place] / 2)):
+            yield begun, place
+            begun = None
+        if goes_on and begun is None:
+            begun = place
+    if begun is not None:
+        yield begun, len(offsets)
+
+
+def _runs(chosen: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    begun = None
+    for place, (begin, end) in enumerate(offsets):
+        if chosen[place] and end > begin:
+            begun = place if begun is None else begun
+        elif begun is not None:
+            yield offsets[begun][0], offsets[place - 1][1]
+            begun = None
+    if begun is not None:
+        yield offsets[begun][0], max(end for _, end in offsets)
+
+
+def _stretch(
+    logits: Floats,
+    offsets: Sequence[tuple[int, int]],
+    text: str,
+    kind: str,
+    first: int,
+    after: int,
+    names: Sequence[tuple[int, int]],
+) -> Stretch:
+    begin, end = _whole_words(text, offsets[first][0], offsets[after - 1][1])
+    mean = logits[first:after].mean(axis=0)
+    slots = mean[_SLOT]
+    start = _AT[f"{kind}:outside"]
+    inside = _inside_logit(logits[first:after, start : start + len(TAGS)])
+    return Stretch(
+        begin,
+        end,
+        SLOTS[int(slots.argmax())],
+        float(_sigmoid(mean[_AT["of_user"]])),
+        float(_sigmoid(mean[_AT["is_new"]])),
+        (
+            float(inside.mean()),
+            float(inside.max()),
+            float(inside.min()),
+            float(mean[_AT["is_meant"]]),
+            float(np.log(_softmax(slots).max())),
+        ),
+        _named(names, begin, end, text),
+    )
+
+
+def _named(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
+    """Who is named in the value, before it in its sentence, behind it there, or before that: the first of these.
+
+    Of 3,047 labels in turns that name several, this is right of 88 of 100, and whoever is nearest of 83.
+    """
+    within = [name for name in names if begin <= name[0] and name[1] <= end]
+    before = [name for name in reversed(names) if name[0] < begin]
+    here = [name for name in before if not SENTENCE_END.search(text, name[1], begin)]
+    behind = [name for name in names if name[0] >= end and not SENTENCE_END.search(text, end, name[0])]
+    return next(iter((*within, *here, *behind, *before, *names)), None)
+
+
+def _inside_logit(tags: Floats) -> Floats:
+    return np.asarray(np.logaddexp(tags[:, 1], tags[:, 2]) - tags[:, 0], np.float32)
+
+
+def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """The stretch, widened to the words that it cuts, as a tokenizer of word pieces may."""
+    while begin > 0 and text[begin].isalnum() and text[begin - 1].isalnum():
+        begin -= 1
+    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
+        end += 1
+    return begin, end
+
+
+def _softmax(logits: Floats) -> Floats:
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    found: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _sigmoid(logits: Floats) -> Floats:
+    return np.asarray((1 + np.tanh(logits / 2)) / 2, np.float32)  # no exponential, which large logits would overflow

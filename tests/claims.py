@@ -1,0 +1,23 @@
+"""Claims in the entries of a memorybus that runs on SQLite, left there as by a reader, whatever a model would read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contracts.ports import Key
+from contracts.v1.claims import Claim, Slot
+from services.shared.changes import change_entries
+from services.shared.stores.sqlite import SqliteTextStore
+
+
+async def leave_claim(file: Path, user: str, id_: str, value: str, slot: Slot, *, sure: float = 0.4) -> None:
+    """Have an entry claim this value alone, in all of its text."""
+    store = await SqliteTextStore.open(file, synchronous="normal")
+    try:
+        entry = (await store.get([Key(user, id_)]))[id_]
+        begin = entry.text.index(value)
+        places = {"value": (begin, begin + len(value)), "sentence": (0, len(entry.text))}
+        claim = Claim(slot=slot, **places, confidence=sure)
+        await change_entries(store, [entry], lambda one: one.model_copy(update={"claims": (claim,)}))
+    finally:
+        await store.close()

@@ -1,0 +1,86 @@
+"""The trained file: what is shipped can be read, and one that cannot says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from services.shared.reading.decode import COLUMNS, SIGNS
+from services.shared.reading.weights import READER, ReaderDamaged, load_trained
+
+Arrays = dict[str, np.ndarray]
+
+
+def test_what_is_shipped_has_an_adapter_of_every_linear_map_heads_and_calibrations() -> None:
+    trained = load_trained()
+    assert trained.version.startswith("reader-")
+    assert len([name for name in trained.adapter if name.endswith(".a")]) == 36
+    assert trained.adapter.keys().isdisjoint(trained.heads)
+    assert trained.heads["out.w"].shape[1] == len(COLUMNS)
+    for fit in (trained.calibrations.facts, trained.calibrations.tasks):
+        assert (len(fit.weights), len(fit.mean), len(fit.spread)) == (1 + SIGNS, SIGNS, SIGNS)
+        assert (fit.spread > 0).all()
+
+
+def saved(file: Path, change: Callable[[Arrays], object], metadata: dict[str, str] | None) -> Path:
+    arrays = load_file(READER)
+    change(arrays)
+    save_file(arrays, file, metadata=metadata)
+    return file
+
+
+def of_other_outputs(arrays: Arrays) -> None:
+    arrays["out.b"] = arrays["out.b"][:-1]
+
+
+def without_heads(arrays: Arrays) -> None:
+    del arrays["left.w"]
+
+
+def without_calibration(arrays: Arrays) -> None:
+    del arrays["sure.tasks"]
+
+
+def with_no_number(arrays: Arrays) -> None:
+    arrays["read.w"][0, 0] = np.nan
+
+
+def test_a_copy_is_what_it_was(tmp_path: Path) -> None:
+    copied = load_trained(saved(tmp_path / "reader.safetensors", lambda _: None, {"version": "reader-copied"}))
+    assert copied.version == "reader-copied"
+    np.testing.assert_equal(dict(copied.heads), dict(load_trained().heads))
+
+
+@pytest.mark.parametrize("change", [of_other_outputs, without_heads, without_calibration, with_no_number])
+def test_a_file_of_another_kind_says_what_to_do(tmp_path: Path, change: Callable[[Arrays], object]) -> None:
+    with pytest.raises(ReaderDamaged, match=r"reader\.safetensors cannot be used .*: install memorybus anew"):
+        load_trained(saved(tmp_path / "reader.safetensors", change, {"version": "reader-other"}))
+
+
+def test_a_file_without_a_version_is_none_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(ReaderDamaged, match="install memorybus anew"):
+        load_trained(saved(tmp_path / "reader.safetensors", lambda _: None, None))
+
+
+@pytest.mark.parametrize("kept", [0, 7, 1000, 1_000_000])
+def test_a_file_that_is_cut_off_says_what_to_do(tmp_path: Path, kept: int) -> None:
+    cut = tmp_path / "reader.safetensors"
+    cut.write_bytes(READER.read_bytes()[:kept])
+    with pytest.raises(ReaderDamaged, match="install memorybus anew"):
+        load_trained(cut)
+
+
+def test_a_file_that_is_missing_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ReaderDamaged, match=r"gone\.safetensors cannot be used .*: install memorybus anew"):
+        load_trained(tmp_path / "gone.safetensors")
+
+
+def test_the_page_beside_it_is_of_this_file() -> None:
+    with safe_open(READER, framework="numpy") as opened:
+        version = opened.metadata()["version"]
+    assert version in READER.with_suffix(".md").read_text()

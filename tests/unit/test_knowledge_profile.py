@@ -1,0 +1,201 @@
+"""What the claims of entries say of their user, up to any moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import count
+from typing import Any, get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.v1.claims import Claim, Slot
+from contracts.v1.entries import Entry, Saying
+from services.shared.knowledge.profile import KINDS, LIKELY, SURE, ClaimedFact, beside, claimed, kind_of
+from tests.stores.builders import NOON, an_entry, minutes
+
+VALUES = ("Ghent", "Bruges", "Ostend")
+SINGLE = [slot for slot in get_args(Slot) if not kind_of(slot).holds_many]
+
+
+def stating(slot: Slot, value: str, at: float = 0, sure: float = 0.9, **fields: Any) -> Entry:
+    """An entry that says so and nothing else, so many minutes after noon."""
+    text = f"It is {value}."
+    claim = Claim(slot=slot, value=(6, 6 + len(value)), sentence=(0, len(text)), confidence=sure)
+    fields = {"id": f"{slot} {value} {at}", "last_said_at": NOON + minutes(at), **fields}
+    return an_entry("ann", text, created_at=NOON + minutes(at), claims=(claim,), read_by="r", **fields)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[Entry]:
+    """Entries of one user: claims of few slots, so that some meet, some of them over, and some of the assistant."""
+    ids = count()
+
+    def entry() -> Entry:
+        at = draw(st.integers(0, 5))
+        status = draw(st.sampled_from(["active", "active", "superseded", "archived", "forgotten"]))
+        until = NOON + minutes(at + draw(st.integers(0, 3))) if status == "superseded" else None
+        again = sorted(draw(st.sets(st.integers(at + 1, 9), max_size=2)), reverse=True)
+        said = tuple(Saying(turn_id=f"t{n}", at=NOON + minutes(n)) for n in again)
+        last = max([at, *again])
+        return stating(
+            draw(st.sampled_from(["home", "employer", "like"])),
+            draw(st.sampled_from(VALUES)),
+            at,
+            draw(st.sampled_from([0.1, 0.29, LIKELY, 0.45, SURE, 0.9])),
+            id=f"e{next(ids)}",
+            role=draw(st.sampled_from(["user", "user", "user", "assistant"])),
+            status=status,
+            valid_until=until,
+            repeated_in=said,
+            last_said_at=NOON + minutes(last),
+        )
+
+    return [entry() for _ in range(draw(st.integers(0, 8)))]
+
+
+moments = st.none() | st.integers(0, 10).map(lambda n: NOON + minutes(n))
+
+
+@given(entries(), st.randoms(use_true_random=False), moments)
+def test_the_order_of_the_entries_is_of_no_account(said: list[Entry], random: Any, as_of: datetime | None) -> None:
+    shuffled = list(said)
+    random.shuffle(shuffled)
+    assert claimed(shuffled, as_of) == claimed(said, as_of)
+
+
+@given(entries(), moments)
+def test_a_slot_that_holds_one_value_has_one_at_a_time(said: list[Entry], as_of: datetime | None) -> None:
+    present = [one.key for one in claimed(said, as_of) if one.state == "sure" and one.until is None]
+    single = [key for key in present if not kind_of(key[1]).holds_many]  # type: ignore[arg-type]
+    assert len(single) == len(set(single))
+
+
+@given(entries(), moments)
+def test_what_the_assistant_said_or_is_out_of_use_or_unlikely_is_no_fact(
+    said: list[Entry], as_of: datetime | None
+) -> None:
+    for one in claimed(said, as_of):
+        assert one.entry.role == "user"
+        assert one.entry.status in ("active", "superseded")
+        assert one.claim.confidence >= LIKELY
+        assert one.entry.valid_until is None or one.entry.valid_until > one.entry.created_at
+
+
+@given(entries(), moments)
+def test_what_is_superseded_is_so_no_more(said: list[Entry], as_of: datetime | None) -> None:
+    for one in claimed(said, as_of):
+        if one.entry.status == "superseded" and (as_of is None or one.entry.valid_until <= as_of):  # type: ignore[operator]
+            assert one.until is not None
+
+
+@given(entries(), st.integers(0, 10).map(lambda n: NOON + minutes(n)))
+def test_a_moment_knows_nothing_of_what_was_later(said: list[Entry], as_of: datetime) -> None:
+    told = claimed(said, as_of)
+    assert all(one.entry.created_at <= as_of for one in told)
+    assert all(one.until is None or one.until <= as_of for one in told)
+    assert [one.entry.id for one in claimed([one for one in said if one.created_at <= as_of], as_of)] == [
+        one.entry.id for one in told
+    ]
+
+
+@given(entries(), moments)
+def test_a_value_is_told_once_as_a_fact(said: list[Entry], as_of: datetime | None) -> None:
+    told = [(one.key, one.value.casefold(), one.state) for one in claimed(said, as_of)]
+    assert len(told) == len(set(told))
+
+
+def summary(facts: list[ClaimedFact]) -> list[tuple[str, str, bool]]:
+    return [(one.value, one.state, one.until is None) for one in facts]
+
+
+def test_every_slot_with_a_kind_is_one_of_the_contract() -> None:
+    assert set(KINDS) <= set(get_args(Slot))
+    assert "home" in SINGLE
+    assert "like" not in SINGLE
+
+
+def test_the_newest_of_one_value_is_present_and_ends_the_older() -> None:
+    first, second = claimed([stating("home", "Ghent"), stating("home", "Bruges", 5)])
+    assert (first.value, first.until) == ("Bruges", None)
+    assert (second.value, second.until) == ("Ghent", NOON + minutes(5))
+
+
+def test_of_three_values_each_ends_with_the_first() -> None:
+    facts = claimed([stating("home", value, n) for n, value in enumerate(VALUES)])
+    assert summary(facts) == [("Ostend", "sure", True), ("Bruges", "sure", False), ("Ghent", "sure", False)]
+
+
+def test_what_holds_many_keeps_them_all() -> None:
+    facts = claimed([stating("like", value, n) for n, value in enumerate(VALUES)])
+    assert all(one.until is None for one in facts)
+    assert len(facts) == 3
+
+
+def test_what_is_likely_ends_nothing_and_hides_no_fact() -> None:
+    moved = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Bruges", 2, sure=0.4)]
+    assert summary(claimed(moved)) == [("Bruges", "sure", True), ("Ghent", "sure", False)]
+    back = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Ghent", 2, sure=0.4)]
+    assert summary(claimed(back)) == [
+        ("Ghent", "likely", True),
+        ("Bruges", "sure", True),
+        ("Ghent", "sure", False),
+    ]
+
+
+def test_others_have_values_of_their_own() -> None:
+    text = "Ines lives in Ghent."
+    hers = Claim(slot="home", value=(14, 19), sentence=(0, 20), whose=(0, 4), of_user=False, confidence=0.9)
+    of_ines = an_entry("ann", text, created_at=NOON + minutes(9), claims=(hers,))
+    mine, other = sorted(claimed([of_ines, stating("home", "Bruges")]), key=lambda one: one.key)[::-1]
+    assert {mine.key, other.key} == {("me", "home"), ("ines", "home")}
+    assert mine.until is other.until is None
+
+
+def test_a_moment_counts_what_was_said_until_then() -> None:
+    again = (Saying(turn_id="t", at=NOON + minutes(8)),)
+    said = [
+        stating("home", "Ghent", 0, repeated_in=again, last_said_at=NOON + minutes(8)),
+        stating("home", "Bruges", 4),
+    ]
+    assert [one.value for one in claimed(said) if one.until is None] == ["Ghent"]
+    assert [one.value for one in claimed(said, NOON + minutes(5)) if one.until is None] == ["Bruges"]
+    assert [one.value for one in claimed(said, NOON + minutes(3))] == ["Ghent"]
+
+
+def test_what_is_superseded_later_was_so_until_then() -> None:
+    over = stating("home", "Ghent", 0, status="superseded", valid_until=NOON + minutes(6))
+    assert [one.until for one in claimed([over])] == [NOON + minutes(6)]
+    assert [one.until for one in claimed([over], NOON + minutes(5))] == [None]
+
+
+def test_what_is_superseded_at_a_time_that_nobody_knows_is_over() -> None:
+    (over,) = claimed([stating("home", "Ghent", status="superseded")])
+    assert over.until is not None
+
+
+def test_what_was_rejected_was_never_so() -> None:
+    assert claimed([stating("home", "Ghent", 3, status="superseded", valid_until=NOON)]) == []
+
+
+def test_of_what_was_changed_in_part_the_rest_holds() -> None:
+    text = "I live in Ghent and I like tea."
+    claims = tuple(
+        Claim(slot=slot, value=(text.index(value), text.index(value) + len(value)), sentence=(0, 31), confidence=0.9)
+        for slot, value in (("home", "Ghent"), ("like", "tea"))
+    )
+    changed = {"outdated": ("I live in Ghent",), "superseded_by": "x", "valid_until": NOON + minutes(1)}
+    facts = claimed([an_entry("ann", text, claims=claims, **changed)])
+    assert {one.value: one.until for one in facts} == {"Ghent": NOON + minutes(1), "tea": None}
+
+
+def test_a_claim_that_is_not_within_its_text_is_none() -> None:
+    entry = stating("home", "Ghent")
+    assert claimed([entry.model_copy(update={"text": "It"})]) == []
+
+
+def test_what_is_told_already_is_not_told_beside_it() -> None:
+    facts = claimed([stating("home", "Ghent"), stating("like", "Bruges")])
+    assert [one.value for one in beside(facts, [("home Ghent 0", "in ghent now")])] == ["Bruges"]
+    assert beside(facts, [("home Ghent 0", "Gh"), ("like Bruges 0", "bruges")]) == []
+    assert beside(facts, [("another entry", "Ghent")]) == facts
