@@ -16,6 +16,7 @@ from services.runtime import Running, running
 from services.shared.embedders import minilm
 from services.shared.llm import breaker
 from services.shared.logs import JsonFormatter
+from services.shared.reading.weights import load_trained
 from services.shared.settings import Settings
 from tests.servers.models import ScriptedModel, scripted_model
 from tests.servers.opensearch import server_url as opensearch_server
@@ -31,10 +32,10 @@ def model_cache() -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def one_model() -> Iterator[None]:
     """Load the model once a process, not at each of hundreds of starts: who has it computes in threads of their own."""
-    load = minilm._load
-    minilm._load = cache(load)
-    yield
-    minilm._load = load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "_load", cache(minilm._load))
+        patch.setattr(minilm, "load_trained", cache(load_trained))
+        yield
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _HEADS = ("read.w", "read.b", "out.w", "left.w", "right.w", "out.b")
 Weights = Mapping[str, NDArray[np.float32]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trained:
     """What `scripts/train` makes. `version` tells one training from another."""
 
