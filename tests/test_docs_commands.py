@@ -36,6 +36,7 @@ NOT_RUN: Mapping[str, str] = {
     "migrate": "needs OpenSearch",
     "bench engines": "needs OpenSearch",
     "rollup --undo": "needs the id of a roll-up: tests/apps",
+    "profile --is-so": "needs a fact that was read: tests/gateway/test_decided_claims.py",
     "sessions --id": "shows the id of a session of its own",
     "eval golden": "takes minutes, and is tests/quality/test_floor.py",
     "eval locomo": "takes minutes beside other programs: tests/quality/test_eval.py",

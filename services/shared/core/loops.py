@@ -130,14 +130,14 @@ SURE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done; None: nobody has read it."""
+    """A sentence, and the turn that it is of. `tasks`: what was read in it to be done."""
 
     text: str
     entry_id: str
     role: str
     at: datetime
     conversation_id: str | None = None
-    tasks: tuple[str, ...] | None = None
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +186,14 @@ def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = No
         after = told[place + 1] if place + 1 < len(told) and told[place + 1].entry_id == said.entry_id else None
         _close(said, found, before, after)
         heading = _heading(said, heading)
-        if (loop := _item_in(said, heading) or _read_in(said)) is not None:
+        if (loop := _item_in(said, heading) or loop_in(said) or _read_in(said)) is not None:
             decided = (settled or {}).get(loop.id)
             found.append(loop if decided is None else replace(loop, state=decided, decided=True))
     return found
 
 
 def _read_in(said: Said) -> Loop | None:
-    """What a sentence was read to say is to be done; what nobody has read, the rules read."""
-    if said.tasks is None:
-        return loop_in(said)
+    """What a sentence was read to say is to be done, where no rule finds it."""
     deeds = tuple(deed for task in said.tasks for deed in deeds_in(task.lower()))
     return Loop(said, deeds, promised=False) if said.tasks else None
 

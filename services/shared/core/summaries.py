@@ -261,10 +261,8 @@ def sayings(said: Iterable[Entry]) -> list[loops.Said]:
     ]
 
 
-def _tasks_in(entry: Entry, begin: int, end: int) -> tuple[str, ...] | None:
-    """What was read in a sentence of an entry to be done; None where only rules can tell."""
-    if entry.read_by is None or entry.role != "user":
-        return None
+def _tasks_in(entry: Entry, begin: int, end: int) -> tuple[str, ...]:
+    """What was read in a sentence of an entry to be done."""
     places = (claim.value for claim in entry.claims if claim.kind == "task" and claim.confidence >= loops.SURE)
     return tuple(entry.text[slice(*place)] for place in places if begin <= place[0] < end)
 
