@@ -57,8 +57,9 @@ class Stretch:
 
 def claims_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
     """The stretches of a text that state something, in their order; `logits` has shape (tokens, len(COLUMNS))."""
-    names = list(_runs(_sigmoid(logits[:, _AT["names_whose"]]) > 1 / 2, offsets))
-    return [_stretch(logits, offsets, text, "claim", *run, names) for run in _apart(logits, "claim", offsets, text)]
+    found = list(_apart(logits, "claim", offsets, text))
+    names = list(_runs(_sigmoid(logits[:, _AT["names_whose"]]) > 1 / 2, offsets)) if found else []
+    return [_stretch(logits, offsets, text, "claim", *run, names) for run in found]
 
 
 def tasks_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
@@ -86,6 +87,8 @@ def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> It
     start = _AT[f"{kind}:outside"]
     tags = _softmax(logits[:, start : start + len(TAGS)])
     inside = 1 - tags[:, 0]
+    if not (inside > _LEAST).any():
+        return
     begun = None
     for place, (begin, end) in enumerate(offsets):
         goes_on = end > begin and inside[place] > _LEAST
