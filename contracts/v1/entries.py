@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, computed_field, field
 
 from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
-from contracts.v1.claims import Claim, DecidedClaim
+from contracts.v1.claims import Change, Claim, DecidedClaim
 from contracts.v1.facts import FactSource
 from contracts.v1.facts import Subject as Subject
 from contracts.v1.turns import EntryType, Frame, Role
@@ -105,6 +105,7 @@ class Entry(Message):
 
     `claims` are what its text states, in the order of the text, as the reader `read_by` found it; null: nobody has
     read it yet. `decided_claims` are what its user said of them, in the order of the text: it holds whoever reads it.
+    `changes` are the claims of earlier entries that it ended; they hold again when this entry is gone.
     """
 
     id: str
@@ -141,6 +142,7 @@ class Entry(Message):
     source_ids: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     decided_claims: tuple[DecidedClaim, ...] = ()
+    changes: tuple[Change, ...] = ()
     read_by: str | None = None
     metadata_confidence: float = Field(default=0.0, ge=0, le=1)
 

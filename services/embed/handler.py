@@ -65,7 +65,7 @@ async def embed_and_mark(
     async for found in embed_each(embedder, [entry.text for entry in entries]):
         done = {entries[i].id: one for i, one in found.items() if not isinstance(one, TextRefused)}
         points = [VectorPoint(entry, done[entry.id].vector) for entry in entries if entry.id in done]
-        claims = {id_: one.claims for id_, one in done.items()}
+        claims = {id_: one.reading.claims if one.reading else None for id_, one in done.items()}
         await _write_and_mark(points, claims, store, vectors, embedder, proposes_tags=proposes_tags)
         for place, one in found.items():
             if isinstance(one, TextRefused):

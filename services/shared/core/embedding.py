@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, Reader, Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Claim, Reading
 from contracts.v1.entries import Entry
 from services.shared.core.frames import as_stated
 from services.shared.core.own_words import own_words
@@ -15,10 +15,10 @@ from services.shared.core.own_words import own_words
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The vector of a text, and what the text states; None: the model reads nothing."""
+    """The vector of a text, and what is read in it; None: the model reads nothing."""
 
     vector: Vector
-    claims: tuple[Claim, ...] | None = None
+    reading: Reading | None = None
 
 
 def out_of_use(ids: Iterable[str], found: Mapping[str, Entry]) -> list[str]:
@@ -100,5 +100,5 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[
 async def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[Embedded]:
     if not isinstance(embedder, Reader):
         return [Embedded(vector) for vector in await embedder.embed(texts)]
-    vectors, claims = await embedder.embed_and_read(texts)
-    return [Embedded(vector, stated) for vector, stated in zip(vectors, claims, strict=True)]
+    vectors, readings = await embedder.embed_and_read(texts)
+    return [Embedded(vector, reading) for vector, reading in zip(vectors, readings, strict=True)]

@@ -154,6 +154,7 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
             "entities": (),
             "claims": (),
             "decided_claims": (),
+            "changes": (),
             "read_by": None,
             "metadata_confidence": 0.0,
             "revisions": (),

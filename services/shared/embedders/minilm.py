@@ -12,7 +12,7 @@ import numpy as np
 
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading, Relation
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.reading.weights import ReaderDamaged, Trained, load_trained
 from services.shared.tasks import give_way
@@ -116,19 +116,42 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
         session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
         return cls(session, tokenizer, threads, trained)
 
-    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
-        """As `embed`, and what each text states in its first 256 tokens."""
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
+        """As `embed`, and what is read in the first 256 tokens of each text."""
         if self._closed:
             raise Unavailable("the embedder is closed")
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        claims: list[tuple[Claim, ...]] = [()] * len(texts)
-        async for batch, (computed, stated) in self._in_batches(texts, self._compute_and_read):
+        readings = [Reading()] * len(texts)
+        async for batch, (computed, read) in self._in_batches(texts, self._compute_and_read):
             vectors[batch] = computed
-            for place, found in zip(batch, stated, strict=True):
-                claims[place] = found
-        return vectors, claims
+            for place, found in zip(batch, read, strict=True):
+                readings[place] = found
+        return vectors, readings
 
-    def _compute_and_read(self, texts: list[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+    async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
+        """What the second text of each pair is to the first; of both together the first 256 tokens are read."""
+        if self._closed:
+            raise Unavailable("the embedder is closed")
+        loop = asyncio.get_running_loop()
+        relations: list[Relation | None] = [None] * len(pairs)
+        batches = _batches_of_like_length([old + new for old, new in pairs])
+        found = await asyncio.gather(
+            *(loop.run_in_executor(self._batches, self._compare, [pairs[i] for i in batch]) for batch in batches)
+        )
+        for batch, some in zip(batches, found, strict=True):
+            for place, relation in zip(batch, some, strict=True):
+                relations[place] = relation
+        return [one for one in relations if one is not None]
+
+    def _compare(self, pairs: list[tuple[str, str]]) -> list[Relation]:
+        from services.shared.embedders.minilm_model import run_on_pairs
+
+        try:
+            return run_on_pairs(self._session, self._tokenizer, pairs)
+        except Exception as error:
+            raise Unavailable(f"the built-in embedder failed: {error}") from error
+
+    def _compute_and_read(self, texts: list[str]) -> tuple[Vector, list[Reading]]:
         from services.shared.embedders.minilm_model import run_and_read
 
         try:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from contracts.ports import Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading, Relation
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.texts import readable
-from services.shared.reading.claims import Calibrations, read_claims
+from services.shared.reading.claims import Calibrations, reading_of
+from services.shared.reading.decode import relation_in
 from services.shared.reading.weights import Trained
 
 log = logging.getLogger(__name__)
@@ -104,15 +105,24 @@ def run(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list
 
 def run_and_read(
     session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list[str], calibrations: Calibrations
-) -> tuple[Vector, list[tuple[Claim, ...]]]:
-    """Unit vectors of one batch, and what each text states, from one pass."""
+) -> tuple[Vector, list[Reading]]:
+    """Unit vectors of one batch, and what is read in each text, from one pass."""
     encodings = _encoded(tokenizer, texts)
     vectors, readings = session.run(["embedding", "readings"], _inputs(encodings))
-    claims = []
+    found = []
     for text, encoding, logits in zip(texts, encodings, readings, strict=True):
         count = sum(encoding.attention_mask)
-        claims.append(read_claims(logits[:count], encoding.offsets[:count], text, calibrations))
-    return vectors, claims
+        found.append(reading_of(logits[:count], encoding.offsets[:count], text, calibrations))
+    return vectors, found
+
+
+def run_on_pairs(
+    session: onnxruntime.InferenceSession, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]
+) -> list[Relation]:
+    """What the second text of each pair is to the first: both are read as one text."""
+    encodings = tokenizer.encode_batch([(readable(old), readable(new)) for old, new in pairs])
+    readings = session.run(["readings"], _inputs(encodings))[0]
+    return [relation_in(logits[: sum(one.attention_mask)]) for one, logits in zip(encodings, readings, strict=True)]
 
 
 def _encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:

@@ -10,7 +10,15 @@ from contracts.ports import Embedder, Reader, TextStore, VectorPoint, VectorStor
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_each, is_made_by, is_read_by, made_by, out_of_use, states_anything
+from services.shared.core.embedding import (
+    Embedded,
+    embed_each,
+    is_made_by,
+    is_read_by,
+    made_by,
+    out_of_use,
+    states_anything,
+)
 
 _PAGE = 256
 
@@ -92,7 +100,9 @@ class Reindexer:
         found: dict[str, tuple[Claim, ...]] = {entry.id: () for entry in entries}
         todo = [entry for entry in entries if states_anything(entry)]
         async for read in embed_each(self.embedder, [entry.text for entry in todo]):
-            found |= {todo[i].id: one.claims or () for i, one in read.items() if not isinstance(one, TextRefused)}
+            found |= {
+                todo[i].id: one.reading.claims for i, one in read.items() if isinstance(one, Embedded) and one.reading
+            }
         return found
 
     async def _remove_needless(self) -> int:
