@@ -25,6 +25,7 @@ from contracts.ports import (
     Vector,
     VectorPoint,
 )
+from contracts.v1.claims import Claim, Reading, Relation
 from contracts.v1.entries import Entity, Entry
 
 
@@ -170,3 +171,27 @@ class FakeAnnotator:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class FakeReader(FakeEmbedder):
+    """Reads of each text that its last word is where somebody lives; of pairs of texts it knows the `updates`."""
+
+    def __init__(self, reader: str = "reader-1", updates: Collection[tuple[str, str]] = ()) -> None:
+        super().__init__()
+        self.reader = reader
+        self.updates = updates
+        self.read: list[str] = []
+        self.compared: list[tuple[str, str]] = []
+
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
+        self.read += texts
+        return await self.embed(texts), [Reading((home(text),), ends=0.5) for text in texts]
+
+    async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
+        self.compared += pairs
+        return [Relation(0, 0, 0, 1) if pair in self.updates else Relation(1, 0, 0, 0) for pair in pairs]
+
+
+def home(text: str) -> Claim:
+    begin = text.rindex(" ") + 1
+    return Claim(slot="home", value=(begin, len(text) - 1), sentence=(0, len(text)), confidence=0.9)
