@@ -24,13 +24,7 @@ from services.shared.preferences import PreferenceReader
 async def build(host: Host) -> Service:
     """Wire the stage."""
     settings = EnrichSettings()
-    handle = partial(
-        enrich_entries,
-        store=await host.text_store(),
-        annotator=await host.annotator(),
-        changes=settings.changes,
-        contradictions=settings.contradictions,
-    )
+    handle = partial(enrich_entries, store=await host.text_store(), annotator=await host.annotator())
     stage = Stage(
         subjects.ENRICH,
         EntryAccepted,

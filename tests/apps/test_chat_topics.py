@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from contracts.ports import Change, Selection, TextStore
-from services.enrich.lineage import settle_changes
+from tests.apps.fakes import FakeReader
+from tests.apps.settling import settle
 from tests.apps.test_chat_commands import Memory, store_page
 from tests.apps.test_forgetting import say
 from tests.stores.builders import NOON, an_entry, store_entries
@@ -26,7 +27,7 @@ async def changed(memory: Memory, old: str, new: str) -> None:
     in_chat = {"conversation_id": "c1", "role": "user"}
     entries = [an_entry("ann", old, **in_chat), an_entry("ann", new, created_at=NOON + timedelta(1), **in_chat)]
     await store_entries(memory.store, entries)
-    await settle_changes([entries[1]], store=memory.store)
+    await settle(memory.store, entries, FakeReader(updates=[(old, new)]))
     assert await memory.texts() == {new}
 
 

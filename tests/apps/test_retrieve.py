@@ -15,14 +15,14 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.curate.commands import list_entries
-from services.enrich.lineage import settle_changes
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import is_visible
 from services.shared.core.sayings import renewed
 from services.shared.tokens import Cl100kCounter
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
+from tests.apps.settling import settle
 from tests.stores.builders import NOON, an_entry, store_entries
 
 SETTINGS = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0, relevance="profile")
@@ -414,7 +414,7 @@ async def test_both_halves_of_a_conflict_are_shown(
     settings = SETTINGS.model_copy(update={"newest_first": newest_first})
     retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=settings)
     assert [item.text for item in (await ask(retriever, "where do I live?")).items] == ["I live in Ulm"]
-    await settle_changes([said[1]], store=store)
+    await settle(store, said, FakeReader(updates=[texts]))
     reply = await ask(retriever, "where do I live?")
     assert [item.text for item in reply.items] == [texts[n] for n in order]
     assert (reply.total_count, reply.truncated) == (2, False)

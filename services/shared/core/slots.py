@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
-from services.shared.core.claims import is_change
 from services.shared.core.fact_ends import ended_in, ends_anything, points_back
 from services.shared.core.fact_times import time_over
 from services.shared.core.facts import Fact, FactsOf, people_named
@@ -24,8 +23,6 @@ from services.shared.core.lineage import outdated_facts, was_rejected
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
 from services.shared.core.sayings import as_of as entry_as_of
-from services.shared.core.statements import terms
-from services.shared.core.updates import relation
 from services.shared.core.wordlists import words
 
 PINNED_LEVEL = 3
@@ -275,7 +272,7 @@ def _pointing_back(said: Iterable[tuple[Entry, str]]) -> Iterator[tuple[Entry, s
 
 
 class _Ends:
-    """Which entries end facts of others: by their wording, by what they tell of a fact, or another taste or version.
+    """Which entries end facts of others: by what they tell of a fact, or another taste or version.
 
     One in doubt ends nothing, but another version of the same thing, which is certain.
     """
@@ -286,7 +283,6 @@ class _Ends:
         self._beside = beside
         entries = [entry for entry in active if entry.id not in doubted]
         said = [(entry, as_user_says(entry)) for entry in entries]
-        self._changes = [(entry, text) for entry, text in said if is_change(text)]
         self._told = {entry.id: (entry, ended_in(text)) for entry, text in said if ends_anything(text)}
         self._told |= {entry.id: (entry, ended_in(text, before)) for entry, text, before in _pointing_back(said)}
         self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if fact.slot in _OPPOSITE]
@@ -302,14 +298,7 @@ class _Ends:
         told = [end for id_, (end, _) in self._told.items() if self.is_told(fact, entry, id_)]
         later = [end for end in (*turned, *told) if self._is_later(end, entry)]
         later += [end for end, other in self._versions if _is_upgrade(other, fact) and _is_newer(end, entry)]
-        return min((end.last_said_at for end in (*later, *self._worded(fact, entry))), default=None)
-
-    def _worded(self, fact: Fact, entry: Entry) -> list[Entry]:
-        """Those that tell it by their wording: where a fact is told to have ended, who somebody is holds."""
-        value, before = terms(fact.value.lower()), as_user_says(entry)
-        may_tell = [one for one in self._changes if value & terms(one[1].lower()) and self._is_later(one[0], entry)]
-        ends = [one for one in may_tell if one[0].id not in self._told or not relation_told(fact)]
-        return [end for end, text in ends if relation(before, text) == "update"]
+        return min((end.last_said_at for end in later), default=None)
 
     def _is_later(self, end: Entry, entry: Entry) -> bool:
         is_beside = end.id in self._beside.get(entry.id, ())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.v1.claims import Claim, ClaimId, Slot
+from contracts.v1.claims import Change, Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 
@@ -127,15 +127,17 @@ def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[Cla
     """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
 
     The order of the entries is of no account. A value that is told as a fact now is not told as likely beside that.
-    What the user said is not so takes with it what was said of the same value before.
+    What the user said is not so takes with it what was said of the same value before. What another entry changes has
+    ended when that was said.
     """
     entries = list(entries)
-    rejected = _rejected(entries)
+    rejected, ends = _rejected(entries), _ends(entries, as_of)
     newest: dict[tuple[str, str], datetime] = {}
     told: dict[tuple[str, str, str, str], ClaimedFact] = {}
     for one in sorted(_stated(entries, as_of), key=_place, reverse=True):
         value = _value_of(one.claim, one.entry.text)
         again = (*value, one.state)
+        one = _ended(one, ends.get(one.entry.id, ()))
         if again in told or (value in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[value]):
             continue
         if not kind_of(one.claim.slot).holds_many and one.state == "sure":
@@ -183,9 +185,13 @@ def _until(entry: Entry, value: str) -> datetime | None:
     """Until when an entry says that this is so; of one that was changed in part, what was changed has ended alone."""
     if entry.status == "superseded":
         return entry.valid_until or entry.updated_at
+    return entry.valid_until if is_outdated(entry, value) else None
+
+
+def is_outdated(entry: Entry, value: str) -> bool:
+    """Whether a value in an entry is so no longer, while the rest of the entry is: it was not said again since."""
     until = entry.valid_until
-    is_outdated = until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
-    return until if is_outdated else None
+    return until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
 
 
 def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
@@ -197,6 +203,24 @@ def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
     for one in entry.decided_claims:
         if one.is_so and _is_within(one.claim, entry.text):
             yield one.claim, one.at
+
+
+def _ended(one: ClaimedFact, ends: Iterable[tuple[Change, datetime]]) -> ClaimedFact:
+    """A claim until what was said since ended it."""
+    at = [at for change, at in ends if one.claim.overlaps(change.value, change.slot) and at >= one.said_at]
+    until = min((*at, *((one.until,) if one.until else ())), default=None)
+    return replace(one, until=until)
+
+
+def _ends(entries: Iterable[Entry], as_of: datetime | None) -> dict[str, list[tuple[Change, datetime]]]:
+    """What other entries ended in an entry, each with when that was said."""
+    found: dict[str, list[tuple[Change, datetime]]] = {}
+    for by in entries:
+        if _counts(by) and (as_of is None or by.created_at <= as_of):
+            for change in by.changes:
+                if change.kind == "fact" and change.entry_id in by.supersedes:
+                    found.setdefault(change.entry_id, []).append((change, by.created_at))
+    return found
 
 
 def _rejected(entries: Iterable[Entry]) -> dict[_Value, datetime]:

@@ -9,7 +9,6 @@ import pytest
 from services.shared.core.bounded import as_read, masked
 from services.shared.core.facts import facts_in
 from services.shared.core.own_words import own_words
-from services.shared.core.updates import relation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOME = "I live in Turku."
@@ -72,10 +71,3 @@ def test_a_fact_below_a_long_rule_is_told_with_its_place(fragment: str) -> None:
 def test_what_people_write_is_read_as_it_is(text: str) -> None:
     assert len(text) > 20
     assert as_read(text) == masked(text) == text
-
-
-def test_a_change_is_seen_beside_a_run() -> None:
-    noise = "." * 4000
-    assert relation(f"{HOME} {noise}", f"{noise}\nI moved from Turku to Leeds.") == relation(
-        HOME, "I moved from Turku to Leeds."
-    )

@@ -7,14 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.shared.core.claims import is_change
-from services.shared.core.fact_changes import effects
 from services.shared.core.facts import facts_in
 from services.shared.core.joined import own_statements, stated
 from services.shared.core.loops import Said, loops_in
-from services.shared.core.over import words_of_over
 from services.shared.core.statements import clauses
-from services.shared.core.updates import relation
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -200,7 +196,6 @@ def test_a_statement_is_read_beside_the_question_or_wish_that_is_joined_to_it(te
 )
 def test_what_is_one_question_states_nothing(text: str) -> None:
     assert told(text) == []
-    assert not is_change(text)
 
 
 @pytest.mark.parametrize(
@@ -315,38 +310,6 @@ def test_what_is_one_question_states_nothing(text: str) -> None:
 )
 def test_what_is_not_so_is_not_so_beside_a_question(text: str) -> None:
     assert told(text) == []
-    assert not is_change(text)
-    assert words_of_over(text) is None
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("My appointment is on 3 December.", "My appointment has moved to 10 December, can you remind me?"),
-        ("I take 50 mg of sertraline.", "I take 75 mg of sertraline now, is that a lot?"),
-        ("Our wedding is on 6 June.", "We moved the wedding to 13 June, could you update the list?"),
-        ("My rent is 900 euros.", "My rent is 950 euros now, please remember that"),
-        ("My rent is 900 euros.", "My rent is now 950 euros - is that legal?"),
-        ("My rent is 900 euros.", "🏠 My rent is now **950 euros**"),
-    ],
-)
-def test_a_change_is_one_beside_a_question(old: str, new: str) -> None:
-    assert relation(old, new) == "update"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("I live in Lisbon.", "I've moved to Porto, any good bank there?"),
-        ("I live in Lisbon.", "I've moved to Porto, wish me luck!"),
-        ("I live in Lisbon.", "**Update:** I've moved to Porto"),
-        ("My mum lives in Kiel.", "My mum died on Sunday, how do I tell my kids?"),
-        ("I work at Tesco.", "I got fired from Tesco yesterday, what should I do?"),
-        ("My girlfriend is called Tuva.", "Tuva and I broke up, how do I get over it?"),
-    ],
-)
-def test_a_fact_ends_beside_a_question(old: str, new: str) -> None:
-    assert effects(new, [old]) != [None]
 
 
 @pytest.mark.parametrize(
