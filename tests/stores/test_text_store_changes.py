@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore, Unavailable
+from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore, Unavailable, VectorPoint
 from contracts.v1.claims import Change, Reading, Relation
 from contracts.v1.entries import Entry
 from services.embed import changes
@@ -95,7 +95,7 @@ async def of(*entries: Entry) -> FakeVectors:
     """Vectors that have these entries already."""
     vectors = FakeVectors()
     matrix = await FakeEmbedder().embed([one.text for one in entries])
-    await vectors.upsert([changes.VectorPoint(one, vector) for one, vector in zip(entries, matrix, strict=True)])
+    await vectors.upsert([VectorPoint(one, vector) for one, vector in zip(entries, matrix, strict=True)])
     return vectors
 
 

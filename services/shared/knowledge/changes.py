@@ -60,9 +60,13 @@ def _plain(text: str) -> str:
 
 def stated(entry: Entry) -> tuple[Claim, ...]:
     """What an entry says is so, or is to be done, as far as nothing has ended it."""
+    return tuple(one for one in _claimed(entry) if not is_outdated(entry, _value(one, entry)))
+
+
+def _claimed(entry: Entry) -> tuple[Claim, ...]:
     decided = [one.claim for one in entry.decided_claims if one.is_so]
     likely = [one for one in entry.claims if one.confidence >= LIKELY and not _is_decided(one, entry)]
-    return tuple(one for one in (*likely, *decided) if not is_outdated(entry, _value(one, entry)))
+    return (*likely, *decided)
 
 
 def _is_decided(claim: Claim, entry: Entry) -> bool:
@@ -84,10 +88,11 @@ def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Ch
     """
     if relation.update < UPDATE:
         return ()
-    here = [one for one in stated(pair.older) if one.sentence == pair.sentence]
+    here = [one for one in _claimed(pair.older) if one.sentence == pair.sentence]
     slots, words = {(one.kind, one.slot) for one in claims}, _words(pair.new)
     meant = [one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, pair.older))]
-    return tuple(_change(one, pair.older, relation) for one in (here if len(here) == 1 else meant))
+    gone = [one for one in (here if len(here) == 1 else meant) if one in stated(pair.older)]
+    return tuple(_change(one, pair.older, relation) for one in gone)
 
 
 def _change(claim: Claim, entry: Entry, relation: Relation) -> Change:
