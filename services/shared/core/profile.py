@@ -13,6 +13,7 @@ import numpy as np
 
 from contracts.v1.entries import Entry
 from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
+from services.shared.core.asked_times import asks_for_former
 from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
@@ -23,7 +24,6 @@ from services.shared.core.features import (
     of_the_former,
     told_by_searches,
 )
-from services.shared.core.newest import asks_for_former
 from services.shared.core.sayings import is_said_within
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.statements import UNSURE
@@ -53,15 +53,11 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "prevq_cos": (1.54, -0.68),
     "prevq_bm": (1.18, 0.57),
     "spk": (1.19, 0.57),
-    "first": (-0.29, -0.03),
-    "you": (-1.22, -0.09),
     "endq": (-0.76, -0.60),
     "loglen": (-0.24, 0.43),
     "num": (0.29, 0.21),
     "many_num": (0.87, 0.30),
-    "names": (0.25, 0.10),
     "when_date": (1.44, 0.44),
-    "where_place": (0.59, 0.60),
     "sprox": (5.85, 2.89),
     "pos": (-0.47, 1.93),
     "news": (0.00, 0.41),

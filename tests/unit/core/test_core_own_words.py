@@ -6,7 +6,6 @@ import pytest
 
 from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.facts import facts_in
-from services.shared.core.newest import has_word_of_change
 from services.shared.core.own_words import own_words
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -472,13 +471,11 @@ def test_what_follows_a_question_or_a_remark_on_its_line_is_the_user_s_own(openi
 
 
 @pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
-def test_who_draws_facts_and_who_looks_for_the_newest_read_own_words_alone(text: str) -> None:
+def test_who_draws_facts_reads_own_words_alone(text: str) -> None:
     said = "I live in Madrid. I am no longer in Rome."
     claim = Claim("I live in Madrid", "Madrid", "", "home")
     assert is_asserted(claim, said)
-    assert has_word_of_change(said)
     assert not is_asserted(claim, text.format(said))
-    assert not has_word_of_change(text.format(said))
 
 
 def test_blanks_stand_where_somebody_else_speaks() -> None:
