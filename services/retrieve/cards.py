@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -24,6 +25,7 @@ from services.shared.told import read_told
 _MOST_CARDS = 4
 _READ = 12
 _LONGEST = 2000
+_POSSESSIVE = re.compile(r"['’]s?(?!\w)")
 
 
 async def cards_asked_for(
@@ -33,13 +35,17 @@ async def cards_asked_for(
 
     Where none of them claims anything of whom the question names, nothing is asked of the store.
     """
-    asked = frozenset(plain_words_of(request.query[:_LONGEST])) - STOP_WORDS if settings.card_share else frozenset()
+    asked = _words_asked(request.query) if settings.card_share else frozenset()
     telling = [entry for entry in found if any(not asked.isdisjoint(names) for names in _names_in(entry))]
     if not telling:
         return []
     told = await _told(telling[:_READ], store, settings.leg_timeout_seconds)
     decisions, both = await _decisions(request.user_id, store, settings.leg_timeout_seconds)
     return _cards(asked, told, decisions, both, request.now)
+
+
+def _words_asked(question: str) -> frozenset[str]:
+    return frozenset(plain_words_of(_POSSESSIVE.sub(" ", question[:_LONGEST]))) - STOP_WORDS
 
 
 def _names_in(entry: Entry) -> Iterator[list[str]]:

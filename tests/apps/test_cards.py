@@ -157,7 +157,7 @@ async def test_who_is_two_things_to_the_user_is_two_people(store: TextStore) -> 
         store,
         [
             said("my daughter Clara is four", "my daughter Clara", "family", whose="Clara"),
-            said("boss is Clara Schmidt", "boss is Clara Schmidt", "colleague", day=1, whose="Clara Schmidt"),
+            said("my wife is Clara Schmidt", "my wife is Clara Schmidt", "partner", day=1, whose="Clara Schmidt"),
         ],
     )
     assert {card.entity_ref for card in (await known(store)).items} == {"person:clara", "person:clara_schmidt"}

@@ -205,14 +205,20 @@ def names_of(topic: str, facts: Iterable[ClaimedFact], people: People) -> list[s
     None where that is unclear. A name by which somebody else is called, too, is not theirs alone.
     """
     words = _relation_words(topic)
-    told = [one for one in facts if one.claim.slot in RELATIONS and one.whose and one.state == "sure"]
-    meant = [one for one in told if words and words <= _relation_words(f"my {one.value} {one.whose}")]
+    told = [one for one in facts if one.whose and one.state == "sure"]
+    meant = [one for one in told if words and _is_meant(one, words)]
     owners = dict.fromkeys(one.owner for one in meant)
     if len(owners) > 1 and not topic.casefold().endswith("s"):
         return []
-    slots = {owner: {one.claim.slot for one in told if one.owner == owner} for owner in owners}
-    alone = [owner for owner in owners if len(slots[owner]) == 1 or slots[owner] <= _BESIDES]
+    slots = {owner: {one.claim.slot for one in told if one.owner == owner} & RELATIONS for owner in owners}
+    alone = [owner for owner in owners if len(slots[owner]) <= 1 or slots[owner] <= _BESIDES]
     return list(dict.fromkeys(name for owner in alone for name in _called(owner, people)))
+
+
+def _is_meant(fact: ClaimedFact, words: frozenset[str]) -> bool:
+    """Whether a fact says that whom it is about is this to the user, or calls them so: "Mum"."""
+    is_told = fact.claim.slot in RELATIONS and words <= _relation_words(f"my {fact.value} {fact.whose}")
+    return is_told or words == _relation_words(f"my {fact.whose}")
 
 
 def _relation_words(text: str) -> frozenset[str]:
