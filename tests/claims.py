@@ -1,4 +1,4 @@
-"""Claims in the entries of a memorybus that runs on SQLite, left there as by a reader, whatever a model would read."""
+"""Claims as a reader makes them, and left in the entries of a memorybus that runs on SQLite, whatever a model reads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from contracts.ports import Key
 from contracts.v1.claims import Claim, Slot
 from services.shared.changes import change_entries
 from services.shared.stores.sqlite import SqliteTextStore
+
+
+def a_claim(text: str, value: str, slot: Slot = "home", *, whose: str = "", sure: float = 0.9) -> Claim:
+    """What a reader makes of a text, which is one sentence; `whose`: as the text names whom it is about."""
+    begin, named = text.index(value), text.index(whose) if whose else 0
+    return Claim(
+        slot=slot,
+        value=(begin, begin + len(value)),
+        sentence=(0, len(text)),
+        whose=(named, named + len(whose)) if whose else None,
+        of_user=not whose,
+        confidence=sure,
+    )
 
 
 async def leave_claim(file: Path, user: str, id_: str, value: str, slot: Slot, *, sure: float = 0.4) -> None:

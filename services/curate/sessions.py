@@ -19,7 +19,6 @@ from services.shared.core import sessions, summaries
 from services.shared.core.deeds import State
 from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.core.sessions import SILENCE, Session
-from services.shared.core.slots import former_of, profile_of
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -81,11 +80,7 @@ async def spine(
     entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
 
-    def spine_now() -> summaries.Spine:
-        former = former_of(profile_of(user_id, entries, now=datetime.now(UTC)))
-        return summaries.spine_of(entries, settled, former)
-
-    made = await apart(spine_now)
+    made = await apart(summaries.spine_of, entries, settled)
     spine = wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),

@@ -17,12 +17,10 @@ from contracts.v1.turns import Turn
 from services.cli.common import fail, out
 from services.eval.datasets import chats
 from services.shared.commands.formats import FormatError, Question
-from services.shared.core.aliases import people_of
-from services.shared.core.cards import facts_by_entity
 from services.shared.core.sessions import sessions_of
-from services.shared.core.slots import profile_of
 from services.shared.core.statements import terms
 from services.shared.core.summaries import Sentence, session_summary, spine_of
+from services.shared.knowledge.facts import facts_by_entity, known_of
 
 EPILOG = """Examples:\n
   memorybus eval coverage chats.json\n
@@ -98,9 +96,9 @@ def _overview(user: str, entries: Sequence[Entry]) -> Overview:
     for sentence in _sentences(entries):
         for source in sentence.source_ids:
             shown[source].add(sentence.text)
-    known = profile_of(user, entries, persons=people_of(entries).by_name())
-    for fact in (one for held in facts_by_entity(known).values() for one in held):
-        shown[fact.source_ids[0]].add(texts[fact.source_ids[0]][slice(*fact.fact.span)])
+    known, _ = known_of(entries)
+    for fact in (one.fact for held in facts_by_entity(known).values() for one in held):
+        shown[fact.entry.id].add(fact.text)
     return Overview({source: frozenset(found) for source, found in shown.items()}, texts)
 
 

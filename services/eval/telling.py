@@ -17,7 +17,7 @@ from services.eval.labels import Labelled
 from services.eval.runs import remember
 from services.shared.client import MemoryClient
 from services.shared.commands.progress import Progress
-from services.shared.core.facts import ME
+from services.shared.knowledge.profile import ME
 
 _PATIENCE = 60.0
 _MOST_LOOPS = 200

@@ -19,7 +19,6 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, Proposal
 from services.curate.edits import Editor
 from services.curate.privacy import DataStores, forget
-from services.shared.core.slots import profile_of
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.stores.builders import NOON, a_proposal, minutes
@@ -74,8 +73,6 @@ async def test_a_newer_value_of_the_same_key_supersedes_and_is_valid_from_when_i
     (former,) = (await memory.store.get([old])).values()
     assert (former.status, former.superseded_by, former.valid_until) == ("superseded", new.id, new.created_at)
     assert (new.supersedes, new.valid_from) == ((old.id,), new.created_at)
-    (known,) = profile_of(memory.user, [former, new])
-    assert (known.fact.value, [one.value for one in known.before]) == ("quarter past ten", ["9:30"])
 
 
 async def test_an_older_value_that_is_drawn_later_does_not_replace_the_newer_one(memory: Memory) -> None:

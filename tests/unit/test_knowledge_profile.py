@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry, Saying
-from services.shared.knowledge.profile import KINDS, LIKELY, SURE, ClaimedFact, beside, claimed, kind_of
+from services.shared.knowledge.profile import KINDS, LIKELY, SURE, ClaimedFact, claimed, kind_of
 from tests.stores.builders import NOON, an_entry, minutes
 
 VALUES = ("Ghent", "Bruges", "Ostend")
@@ -193,13 +193,6 @@ def test_of_what_was_changed_in_part_the_rest_holds() -> None:
 def test_a_claim_that_is_not_within_its_text_is_none() -> None:
     entry = stating("home", "Ghent")
     assert claimed([entry.model_copy(update={"text": "It"})]) == []
-
-
-def test_what_is_told_already_is_not_told_beside_it() -> None:
-    facts = claimed([stating("home", "Ghent"), stating("like", "Bruges")])
-    assert [one.value for one in beside(facts, [("home Ghent 0", "in ghent now")])] == ["Bruges"]
-    assert beside(facts, [("home Ghent 0", "Gh"), ("like Bruges 0", "bruges")]) == []
-    assert beside(facts, [("another entry", "Ghent")]) == facts
 
 
 def ending(older: Entry, at: float, **fields: Any) -> Entry:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from services.shared.core.bounded import as_read, masked
-from services.shared.core.facts import facts_in
 from services.shared.core.own_words import own_words
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -44,15 +43,7 @@ def test_a_run_is_cut_whatever_is_repeated(fragment: str) -> None:
 @pytest.mark.parametrize("fragment", REPEATED)
 def test_what_is_said_beside_a_run_is_read(fragment: str) -> None:
     text = f"{HOME}\n{(fragment * 3000)[:3000]}\n\nMy sister is called Anna."
-    assert {fact.value for fact in facts_in(text, role="user", speaker=None, said_at=NOON)} >= {"Turku"}
     assert own_words(text).startswith(HOME)
-
-
-@pytest.mark.parametrize("fragment", ["-", "=", "👍", "*", "\n", "A-"])
-def test_a_fact_below_a_long_rule_is_told_with_its_place(fragment: str) -> None:
-    text = f"The log:\n{fragment * 2000}\n\n{HOME}"
-    (fact,) = facts_in(text, role="user", speaker=None, said_at=NOON)
-    assert text[slice(*fact.span)].strip() == HOME
 
 
 @pytest.mark.parametrize(
