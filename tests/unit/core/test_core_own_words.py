@@ -3,7 +3,6 @@
 import pytest
 
 from services.shared.core.assertions import Claim, is_asserted
-from services.shared.core.newest import has_word_of_change
 from services.shared.core.own_words import own_words
 
 TEXT = "I have moved to Madrid. My name is Olga."
