@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from contracts.ports import Annotation, Annotator, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
-from services.enrich.lineage import Policy, settle_changes, settle_facts
+from services.enrich.lineage import Policy, settle_changes
 from services.shared.changes import change_entries
-from services.shared.core.pinning import own_importance, weighed
+from services.shared.core.pinning import weighed
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -31,7 +31,6 @@ async def enrich_entries(
     refs = {ref.id: ref for event in events for ref in event.entries}
     found = await store.get(list(refs.values()), may_lag=_is_active)
     superseded = await settle_changes(found.values(), store=store, policy=changes, contradictions=contradictions)
-    superseded += await settle_facts(found.values(), store=store)
     if annotator is not None:
         again = await store.get([ref for ref in superseded if ref.id not in found]) if superseded else {}
         todo = [*found.values(), *again.values()]  # one in use again may have been superseded before anybody read it
@@ -64,12 +63,12 @@ def enriched(entry: Entry, notes: Annotation, now: datetime) -> Entry | None:
     if not needs_enriching(entry):
         return None
     confidence = metadata_confidence(notes)
-    base = own_importance(entry) if entry.source == "model" else _base(entry, notes, confidence)
+    base = _base(entry, notes, confidence)
     return entry.model_copy(
         update={
             "entities": notes.entities,
             "tags": merged_tags(entry.tags, notes),
-            "metadata_confidence": entry.metadata_confidence if entry.source == "model" else confidence,
+            "metadata_confidence": confidence,
             **weighed(entry, min(1.0, base + repeat_boost(entry.repeat_count))),
             "enriched": True,
             "embedding_state": "pending",  # a vector made before was not filtered by these tags

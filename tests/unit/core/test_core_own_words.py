@@ -4,10 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.fact_changes import effects
 from services.shared.core.facts import facts_in
-from services.shared.core.newest import has_word_of_change
 from services.shared.core.own_words import own_words
 from services.shared.core.updates import relation
 
@@ -475,16 +473,6 @@ def test_what_follows_a_question_or_a_remark_on_its_line_is_the_user_s_own(openi
     assert told(f"{opening} I'm a pastry chef and I live in Nice.") == ["Is a pastry chef", "Lives in Nice"]
 
 
-@pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
-def test_who_draws_facts_and_who_looks_for_the_newest_read_own_words_alone(text: str) -> None:
-    said = "I live in Madrid. I am no longer in Rome."
-    claim = Claim("I live in Madrid", "Madrid", "", "home")
-    assert is_asserted(claim, said)
-    assert has_word_of_change(said)
-    assert not is_asserted(claim, text.format(said))
-    assert not has_word_of_change(text.format(said))
-
-
 def test_blanks_stand_where_somebody_else_speaks() -> None:
     text = "Look at this.\n> I moved\nFunny."
     assert own_words(text) == "Look at this.\n         \nFunny."
@@ -496,3 +484,10 @@ def test_blanks_stand_where_somebody_else_speaks() -> None:
 )
 def test_a_text_of_any_form_is_read_quickly(piece: str) -> None:
     assert len(own_words(piece * 2000)) == len(piece) * 2000
+
+
+@pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
+def test_who_looks_for_the_newest_reads_own_words_alone(text: str) -> None:
+    said = "I live in Madrid. I am no longer in Rome."
+    assert has_word_of_change(said)
+    assert not has_word_of_change(text.format(said))
