@@ -173,9 +173,7 @@ def chats(
     stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later. A folder
     has a file for each of them.
     """
-    _evaluate(
-        path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm)
-    )
+    _evaluate(path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm))
 
 
 def longmemeval(

@@ -89,4 +89,3 @@ def scripted_model(script: Script) -> Iterator[str]:
         finally:
             server.shutdown()
             serving.join()
-

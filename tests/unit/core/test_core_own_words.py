@@ -6,6 +6,7 @@ import pytest
 
 from services.shared.core.fact_changes import effects
 from services.shared.core.facts import facts_in
+from services.shared.core.newest import has_word_of_change
 from services.shared.core.own_words import own_words
 from services.shared.core.updates import relation
 
