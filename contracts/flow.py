@@ -178,7 +178,7 @@ FLOW = (
     Step(
         "enrich",
         "names, key phrases, tags, importance; what a statement supersedes or contradicts; "
-        "facts, which it proposes, where there is a language model",
+        "has a language model read what is stated, where there is one",
         "entries",
         hears=((subjects.ENTRY_ACCEPTED, EntryAccepted), (subjects.EXTRACT_WANTED, ExtractionWanted)),
         says=(EntryEnriched,),

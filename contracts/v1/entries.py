@@ -89,8 +89,8 @@ class Entry(Message):
 
     `asked` counts how often it was among the answers to a question, `asked_at` is when last.
 
-    Of what a model drew from a turn, `source` is `model`, `ordinal` 1 or more, and `span` the part that says so. It
-    takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
+    Of what a model drew from a turn in an older version, `source` is `model`, `ordinal` 1 or more, and `span` the part
+    that says so.
 
     `neighbour_tags` are proposed, and none of its `tags`: they go with the entries that they come from, and there are
     none once its user has changed the tags (`tags_edited`).
@@ -103,8 +103,9 @@ class Entry(Message):
     than that, it stays active, and `outdated` are the texts of the facts in it that are so no longer. With those it
     `conflicts_with` it cannot be true, and all stay.
 
-    `claims` are what its text states, in the order of the text, as the reader `read_by` found it; null: nobody has
-    read it yet. `decided_claims` are what its user said of them, in the order of the text: it holds whoever reads it.
+    `claims` are what its text states, in the order of the text, as the reader `read_by` found it, a language model
+    where that begins with `model:`; null: nobody has read it yet. `decided_claims` are what its user said of them, in
+    the order of the text: it holds whoever reads it.
     `changes` are the claims of earlier entries that it ended; they hold again when this entry is gone.
     """
 
@@ -271,7 +272,7 @@ class EntryAccepted(EntryEvent):
 
 
 class ExtractionWanted(EntryEvent):
-    """dedupe: a language model may draw facts from these."""
+    """dedupe, curate: a language model may read these."""
 
     subject: ClassVar[str] = subjects.EXTRACT_WANTED
     entries: tuple[EntryRef, ...]

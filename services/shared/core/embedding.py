@@ -9,8 +9,12 @@ from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, Reader, Vector
 from contracts.v1.claims import Claim, Reading
 from contracts.v1.entries import Entry
+from services.shared.core.echoes import blocks_blanked
 from services.shared.core.frames import as_stated
 from services.shared.core.own_words import own_words
+
+BY_MODEL = "model:"
+"""How `read_by` begins where a language model read an entry; its name follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ def is_made_by(entry: Entry, identity: EmbeddingIdentity) -> bool:
 def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None = None) -> Entry:
     """The entry, saying that this model made its vector, with what its text states.
 
-    It is no change of the memory: `updated_at` stays.
+    It is no change of the memory: `updated_at` stays. What a language model read in the text goes before that.
     """
     identity = embedder.identity
     labels = {
@@ -45,7 +49,7 @@ def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None =
         "embedding_dimensions": identity.dimensions,
         "embedding_error": None,
     }
-    if isinstance(embedder, Reader) and claims is not None:
+    if isinstance(embedder, Reader) and claims is not None and not is_read_by_model(entry):
         labels |= {"claims": meant(entry, claims), "read_by": embedder.reader}
     return entry.model_copy(update=labels)
 
@@ -54,8 +58,19 @@ def meant(entry: Entry, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """The claims that are in the user's own words, and not in what they pasted, or said in a role play."""
     if not (claims and states_anything(entry)):
         return ()
-    own = own_words(as_stated(entry))
+    own = own_text(entry)
     return tuple(one for one in claims if own[slice(*one.value)] == entry.text[slice(*one.value)])
+
+
+def own_text(entry: Entry) -> str:
+    """What its user says in their own words, each character where it was: blanks stand for memories, for what was
+    pasted, and for what is said in a role play."""
+    return own_words(blocks_blanked(as_stated(entry)))
+
+
+def is_read_by_model(entry: Entry) -> bool:
+    """Whether its claims are those that a language model read in its text."""
+    return entry.read_by is not None and entry.read_by.startswith(BY_MODEL)
 
 
 def states_anything(entry: Entry) -> bool:
@@ -64,8 +79,9 @@ def states_anything(entry: Entry) -> bool:
 
 
 def is_read_by(entry: Entry, embedder: Embedder) -> bool:
-    """Whether what its text states is what this model reads in it; so it is where the model reads nothing."""
-    return not isinstance(embedder, Reader) or entry.read_by == embedder.reader
+    """Whether what its text states needs not be read by this model: it reads nothing, or it, or a language model,
+    has read that."""
+    return not isinstance(embedder, Reader) or entry.read_by == embedder.reader or is_read_by_model(entry)
 
 
 def is_to_be_read(entry: Entry, reader: str) -> bool:

@@ -155,11 +155,11 @@ def _stretch(
             float(mean[_AT["is_meant"]]),
             float(np.log(_softmax(slots).max())),
         ),
-        _named(names, begin, end, text),
+        named_beside(names, begin, end, text),
     )
 
 
-def _named(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
+def named_beside(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
     """Who is named in the value, before it in its sentence, behind it there, or before that: the first of these.
 
     Of 3,047 labels in turns that name several, this is right of 88 of 100, and whoever is nearest of 83.

@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.own_words import own_words
 
 TEXT = "I have moved to Madrid. My name is Olga."
@@ -468,14 +467,6 @@ def test_what_follows_a_question_or_a_remark_on_its_line_is_the_user_s_own(openi
     assert is_own("I'm a pastry chef and I live in Nice.", f"{opening} I'm a pastry chef and I live in Nice.")
 
 
-@pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
-def test_who_draws_facts_reads_own_words_alone(text: str) -> None:
-    said = "I live in Madrid. I am no longer in Rome."
-    claim = Claim("I live in Madrid", "Madrid", "", "home")
-    assert is_asserted(claim, said)
-    assert not is_asserted(claim, text.format(said))
-
-
 def test_blanks_stand_where_somebody_else_speaks() -> None:
     text = "Look at this.\n> I moved\nFunny."
     assert own_words(text) == "Look at this.\n         \nFunny."
@@ -487,3 +478,10 @@ def test_blanks_stand_where_somebody_else_speaks() -> None:
 )
 def test_a_text_of_any_form_is_read_quickly(piece: str) -> None:
     assert len(own_words(piece * 2000)) == len(piece) * 2000
+
+
+@pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
+def test_who_looks_for_the_newest_reads_own_words_alone(text: str) -> None:
+    said = "I live in Madrid. I am no longer in Rome."
+    assert has_word_of_change(said)
+    assert not has_word_of_change(text.format(said))
