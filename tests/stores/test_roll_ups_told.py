@@ -125,11 +125,11 @@ async def test_a_roll_up_whose_text_was_changed_tells_that_alone(text_store: Tex
 async def test_a_rolling_summary_is_of_what_is_rolled_up_as_well(text_store: TextStore, user: str) -> None:
     said = await say(text_store, user, *SAID)
     request = SessionsRequest(user_id=user, rolling="c1", limit=0)
-    before = (await sessions.list_sessions(request, store=text_store, vectors=None)).rolling
+    before = (await sessions.list_sessions(request, store=text_store)).rolling
     await roll_up(replica(text_store), said[1:])
     assert before is not None
     assert before.text
-    assert (await sessions.list_sessions(request, store=text_store, vectors=None)).rolling == before
+    assert (await sessions.list_sessions(request, store=text_store)).rolling == before
 
 
 async def test_a_forgotten_roll_up_is_told_with_the_turns_of_its_originals(text_store: TextStore, user: str) -> None:

@@ -10,8 +10,7 @@ import pytest
 from services.shared.core.claims import is_change
 from services.shared.core.fact_changes import effects
 from services.shared.core.facts import facts_in
-from services.shared.core.joined import own_statements, stated
-from services.shared.core.loops import Said, loops_in
+from services.shared.core.joined import own_statements
 from services.shared.core.over import words_of_over
 from services.shared.core.statements import clauses
 from services.shared.core.updates import relation
@@ -350,24 +349,6 @@ def test_a_fact_ends_beside_a_question(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("need", "done", "states"),
-    [
-        ("I need to call the bank, what's their number?", None, ["open"]),
-        ("I need to buy a tent.", "I bought a tent, how do I put it up?", ["done"]),
-        ("I need to buy a tent.", "I bought a tent, did I?", ["open"]),
-        ("I need to buy a tent.", "If I bought a tent, would it fit in the car?", ["open"]),
-        ("Should I say I need to call the bank, what do you think?", None, []),
-        ("I'll call the bank, is that ok?", None, []),
-        ("I need to call the bank, write the report, plan the party", None, ["open"]),
-        ("I need to call the bank, please remind me tomorrow", None, ["open"]),
-    ],
-)
-def test_a_to_do_is_one_and_ends_beside_a_question(need: str, done: str | None, states: list[str]) -> None:
-    said = [Said(text, str(at), "user", NOW) for at, text in enumerate((need, done)) if text]
-    assert [loop.state for loop in loops_in(said)] == states
-
-
-@pytest.mark.parametrize(
     ("text", "facts"),
     [
         ("**Update:** I've moved to Porto", ["Lives in Porto"]),
@@ -425,11 +406,6 @@ def test_every_letter_stays_where_it_was(text: str) -> None:
 def test_a_dialogue_and_code_keep_their_signs() -> None:
     for text in ("— Hello.\n— I live in Porto.", "2*3*4 is a_b_c", "- [ ] call the vet", "- [x] call the vet"):
         assert own_statements(text) == text
-
-
-def test_the_question_is_left_out_of_what_is_stated() -> None:
-    assert stated("I called the bank, can you note that?") == "I called the bank"
-    assert stated("Did I call the bank, can you look?") == "Did I call the bank, can you look?"
 
 
 def test_a_question_beside_a_statement_is_not_meant() -> None:

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from services.shared.core.aliases import people_of
-from services.shared.core.slots import former_of, profile_of
-from services.shared.core.summaries import spine_of
+from services.shared.core.slots import profile_of
 from tests.stores.builders import NOON, an_entry
 
 LATER = NOON + timedelta(days=60)  # 2 April; NOON is Sunday, 1 February
@@ -121,14 +120,3 @@ def test_what_has_ended_is_not_so_any_more(texts: tuple[str, ...], left: list[st
 )
 def test_what_is_said_of_something_else_ends_nothing(first: str, then: str) -> None:
     assert known_after(first, then) == known_after(first) != []
-
-
-def test_the_spine_has_no_sentence_whose_facts_are_all_over() -> None:
-    texts = "My next check-up is on 18 March at 8:30.", "I live in Lisbon", "I live in Porto", "I love chess a lot."
-    said = [
-        an_entry("ann", text, id=f"e{i}", created_at=NOON + timedelta(days=i), last_said_at=NOON + timedelta(days=i))
-        for i, text in enumerate(texts)
-    ]
-    former = former_of(profile_of("ann", said, now=LATER))
-    assert [one.text for one in spine_of(said, {}, former).profile] == list(texts[2:])
-    assert [one.text for one in spine_of(said).profile] == list(texts)
