@@ -25,7 +25,10 @@ def texts(sentences: Iterable[Sentence]) -> list[str]:
     return [one.text for one in sentences]
 
 
-def claiming(*claims: tuple[str, str, Slot] | str) -> list[Entry]:
+_Stated = tuple[str, str, Slot]
+
+
+def claiming(*claims: _Stated | str) -> list[Entry]:
     """Entries that each claim a value, or that their text is to be done."""
     said = a_session("ann", [one if isinstance(one, str) else one[0] for one in claims])
     made = [a_task(one) if isinstance(one, str) else a_claim(*one) for one in claims]
@@ -75,9 +78,12 @@ def test_people_are_who_is_named_in_what_is_claimed(claim: Claim, people: list[s
 
 
 def test_the_spine_has_a_sentence_in_one_section_and_only_what_is_surely_so_now() -> None:
-    lisbon, porto = ("I live in Lisbon.", "Lisbon", "home"), ("I live in Porto now.", "Porto", "home")
-    likely, nurse = ("Pears again.", "Pears", "like"), ("My sister Clara is a nurse.", "sister Clara", "family")
-    project, passport = ("The Rust port is due in June.", "Rust port", "project"), "I need to renew my passport."
+    lisbon: _Stated = ("I live in Lisbon.", "Lisbon", "home")
+    porto: _Stated = ("I live in Porto now.", "Porto", "home")
+    likely: _Stated = ("Pears again.", "Pears", "like")
+    nurse: _Stated = ("My sister Clara is a nurse.", "sister Clara", "family")
+    project: _Stated = ("The Rust port is due in June.", "Rust port", "project")
+    passport = "I need to renew my passport."
     said = claiming(lisbon, porto, likely, nurse, project, passport)
     said[2] = said[2].model_copy(update={"claims": (a_claim(*likely, sure=0.4),)})
     said[3] = said[3].model_copy(update={"claims": (*said[3].claims, a_claim(nurse[0], "nurse", "work"))})
@@ -94,7 +100,7 @@ def test_what_another_does_is_of_people_whatever_it_is() -> None:
 
 
 def test_of_many_the_weightiest_and_surest_are_in_the_spine() -> None:
-    likes = [(f"I like game number{n}", f"game number{n}", "like") for n in range(9)]
+    likes: list[_Stated] = [(f"I like game number{n}", f"game number{n}", "like") for n in range(9)]
     said = claiming(*likes, ("I am allergic to nuts", "nuts", "allergy"))
     said[0] = said[0].model_copy(update={"claims": (a_claim(*likes[0], sure=0.99),)})
     profile = texts(spine_of(said).profile)

@@ -113,7 +113,7 @@ def test_the_order_of_the_entries_is_of_no_account_and_only_what_names_it_later_
     entries: list[Entry], random: Random
 ) -> None:
     def seen(found: list[Task]) -> list[tuple[str, str, str | None]]:
-        return [(one.id, one.state, one.closed_by and one.closed_by.id) for one in found]
+        return [(one.id, one.state, one.closed_by.id if one.closed_by else None) for one in found]
 
     tasks = tasks_of(entries)
     assert seen(tasks_of(random.sample(entries, len(entries)))) == seen(tasks)
