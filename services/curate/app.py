@@ -184,7 +184,7 @@ def _about_the_whole(
     """What answers for a user's memory as a whole."""
     store, vectors = stores.text, stores.vectors
     export, shorten = partial(overview.export, store=store), partial(overview.shorten_export, store=store)
-    list_sessions = partial(sessions.list_sessions, store=store, vectors=vectors, silence=silence, writer=writer)
+    list_sessions = partial(sessions.list_sessions, store=store, silence=silence, writer=writer)
     propose = partial(themes_proposed.propose_themes, store=store, vectors=vectors)
     yield RequestHandler(flow.THEMES, partial(overview.list_themes, store=store), at_once)
     yield RequestHandler(flow.THEME_SAVE, partial(overview.save_theme, stores=stores), at_once)

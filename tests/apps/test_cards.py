@@ -22,7 +22,7 @@ from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.test_edits import Desk
-from tests.claims import a_claim
+from tests.claims import a_claim, a_task
 from tests.stores.builders import NOON, an_entry, store_entries
 from tests.stores.sqlite_secrets import found
 
@@ -139,6 +139,7 @@ async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
 async def test_nothing_of_what_is_forgotten_is_in_any_file(store: SqliteTextStore, tmp_path: Path) -> None:
     desk, marker = Desk(store), "Zebuloniana"
     entries = [said(f"{marker} lives in Oslo", "Oslo", whose=marker), said(f"I need to call {marker} by Friday", day=1)]
+    entries[1] = entries[1].model_copy(update={"claims": (a_task(entries[1].text),)})
     await store_entries(store, entries)
     (loop,) = (await loops.list_loops(LoopsRequest(user_id="ann"), store=store)).items
     await loops.settle(SettleRequest(user_id="ann", id=loop.id, state="done"), store=store)

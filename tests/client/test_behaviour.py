@@ -15,7 +15,7 @@ import pytest
 from memorybus_client import AsyncMemory, Entry, Memory, RequestFailed, SettingsChange
 
 from services.runtime import Running
-from tests.claims import leave_claim
+from tests.claims import leave_claim, leave_task
 from tests.polling import eventually
 
 LOCKER = "My locker at work has the code 4007."
@@ -202,9 +202,13 @@ async def test_themes_are_described_listed_and_removed(memory: AsyncMemory) -> N
     assert (await memory.summary()).entries == 1
 
 
-async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -> None:
+async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory, up: Running) -> None:
     facts = ["My sister Clara lives in Oslo", "I need to call Clara by Friday"]
-    assert all(fact.id for fact in (await memory.seed(facts)).items)
+    sister, call = (await memory.seed(facts)).items
+    assert sister.id
+    assert call.id
+    entry = await memory.get(call.id)
+    await leave_task(up.host.settings.sqlite_path, entry.user_id, entry.id)
     (card,) = (await memory.cards(name="Clara")).items
     assert card.entity_ref == "person:clara"
     assert (await memory.decide_names("Clara", "Klara", same=True)).same
@@ -260,7 +264,9 @@ async def test_sessions_are_listed_and_one_is_summed_up(memory: AsyncMemory) -> 
 
 
 async def test_every_method_is_answered(memory: AsyncMemory, up: Running) -> None:
-    id_ = (await memory.remember("I need to call Clara by Friday")).id
+    entry = await memory.remember("I need to call Clara by Friday")
+    id_ = entry.id
+    await leave_task(up.host.settings.sqlite_path, entry.user_id, id_)
     (loop,) = (await memory.loops()).items
     calls: dict[str, tuple[Any, ...]] = {
         "remember": (LOCKER,),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import httpx
 
 from services.runtime import Running
+from services.shared.settings import Settings
+from tests.claims import leave_task
 from tests.gateway.test_conflicts import ANN, BOB, asked, said
 
 
@@ -28,8 +30,12 @@ async def test_names_are_joined_told_apart_and_told_on_top(http: httpx.AsyncClie
     ).status_code == 422
 
 
-async def test_what_is_to_be_done_is_listed_and_settled(http: httpx.AsyncClient, instance: Running) -> None:
+async def test_what_is_to_be_done_is_listed_and_settled(
+    http: httpx.AsyncClient, instance: Running, settings: Settings
+) -> None:
     await said(http, instance, "I need to renew my passport by 12 April")
+    (entry,) = (await http.get("/entries", headers=ANN)).json()["items"]
+    await leave_task(settings.sqlite_path, "ann", entry["id"])
     (loop,) = (await http.get("/loops", headers=ANN)).json()["items"]
     assert (loop["due_on"], loop["state"]) == ("2026-04-12", "open")
     assert (await http.get("/loops", headers=BOB)).json()["items"] == []

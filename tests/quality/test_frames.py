@@ -13,11 +13,9 @@ import pytest
 from contracts.ports import Selection
 from contracts.v1.conflicts import ConflictsRequest
 from contracts.v1.entries import EntryAccepted
-from contracts.v1.loops import LoopsRequest
 from contracts.v1.profile import ProfileRequest
 from contracts.v1.turns import DatedTurn
 from services.curate.conflicts import list_conflicts
-from services.curate.loops import list_loops
 from services.curate.profile import profile
 from services.dedupe.handler import judge_proposals
 from services.enrich.handler import enrich_entries
@@ -63,7 +61,6 @@ class Known(NamedTuple):
     facts: frozenset[str]
     superseded: int
     conflicts: int
-    loops: int
 
 
 class Chat:
@@ -98,11 +95,10 @@ class Chat:
         """What is believed now."""
         found = await profile(ProfileRequest(user_id="ann"), store=self.store)
         conflicts = await list_conflicts(ConflictsRequest(user_id="ann"), store=self.store)
-        to_do = await list_loops(LoopsRequest(user_id="ann"), store=self.store)
         put_away = Selection("ann", status="superseded")
         superseded = (await self.store.page(put_away, limit=100, cursor=None)).total
         facts = frozenset(f"{fact.memory_key.rpartition('|')[2]}={fact.value}" for fact in found.facts)
-        return Known(facts, superseded, len(conflicts.items), to_do.total_count)
+        return Known(facts, superseded, len(conflicts.items))
 
 
 async def _none_is_missing(numbers: object) -> set[int]:

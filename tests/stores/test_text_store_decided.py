@@ -14,6 +14,7 @@ from contracts.v1.profile import DecideRequest, ProfileRequest
 from services.curate import cards, claims, loops
 from services.curate import profile as profiles
 from services.shared.decided import drop_settled, read_decisions, settled_of
+from tests.claims import a_task, an_end_of
 from tests.polling import eventually
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -68,6 +69,8 @@ async def test_what_is_so_is_decided_in_its_entry(text_store: TextStore, user: s
 async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_store: TextStore, user: str) -> None:
     texts = ("I have to buy stamps", "I need to renew my passport", "Renewed my passport")
     said = [an_entry(user, text, created_at=NOON + timedelta(days=n)) for n, text in enumerate(texts)]
+    said[:2] = [one.model_copy(update={"claims": (a_task(one.text),)}) for one in said[:2]]
+    said[2] = said[2].model_copy(update={"changes": an_end_of(said[1])})
     await store_entries(text_store, said)
 
     async def listed() -> dict[str, str]:

@@ -19,7 +19,7 @@ from services.shared.core.frames import is_framed
 from services.shared.core.importance import last_used
 from services.shared.core.pinning import own_importance
 from services.shared.core.repeats import prints_of
-from services.shared.core.summaries import Sentence, most_central
+from services.shared.core.summaries import Sentence, most_telling
 
 LENGTH, LINES = 1200, 16
 """Characters and lines of a roll-up at most."""
@@ -93,7 +93,7 @@ def draft(entries: Sequence[Entry]) -> Draft | None:
     in_order = tuple(sorted(entries, key=_place))
     if len(in_order) < LEAST:
         return None
-    sentences = [one for one in most_central(in_order, {}, length=LENGTH, limit=LINES) if "\n" not in one.text]
+    sentences = [one for one in most_telling(in_order, length=LENGTH, limit=LINES) if "\n" not in one.text]
     return Draft(in_order, tuple(sentences)) if sentences else None
 
 

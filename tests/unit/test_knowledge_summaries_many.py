@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
+from typing import get_args
 
+from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entity, Entry
-from services.shared.core.loops import loops_in
-from services.shared.core.summaries import ROLLING, Sentence, rolling_summary, sayings, session_summary, spine_of
+from services.shared.core.summaries import ROLLING, Sentence, rolling_summary
+from services.shared.knowledge.summaries import session_summary, spine_of
+from services.shared.knowledge.tasks import tasks_of
 from tests.sizes import LONG
 from tests.stores.builders import NOON, an_entry
 
@@ -46,26 +49,49 @@ def a_text(random: Random) -> str:
     return " ".join(parts)
 
 
+def claims_in(text: str, random: Random) -> tuple[Claim, ...]:
+    """Anything that may be claimed of a text: its places are within it, and its sentences of any length."""
+    found = []
+    for _ in range(random.randint(0, 4) if len(text) > 2 else 0):
+        begin, first, last, end = sorted([*random.sample(range(len(text) + 1), 3), random.randint(0, len(text))])
+        if first < last:
+            kind, slot = random.choice(("fact", "task")), random.choice(get_args(Slot))
+            whose = (first, last) if random.random() < 0.3 else None
+            places = {"value": (first, last), "sentence": (begin, end), "whose": whose}
+            of_user, sure = random.random() < 0.5, random.random()
+            found.append(Claim(kind=kind, slot=slot, **places, of_user=of_user, confidence=sure))
+    return tuple(found)
+
+
 def a_session(random: Random) -> list[Entry]:
-    return [
+    said = [
         an_entry(
             "ann",
             text := a_text(random),
             id=f"e{n}",
-            role=random.choice(_ROLES),
+            role=(role := random.choice(_ROLES)),
             conversation_id=random.choice(("c1", "c2")),
             entities=tuple(Entity(text=who, label="PERSON", confidence=0.9) for who in _WHO if who in text),
+            claims=claims_in(text, random) if role == "user" else (),
             importance=random.random(),
             pinned=random.random() < 0.1,
             created_at=NOON + timedelta(minutes=n),
         )
         for n in range(random.randint(0, 14))
     ]
+    return [one.model_copy(update={"changes": ending(said[:n], random)}) for n, one in enumerate(said)]
+
+
+def ending(before: list[Entry], random: Random) -> tuple[Change, ...]:
+    """Some of the tasks that were claimed before."""
+    tasks = [(one.id, claim.value) for one in before for claim in one.claims if claim.kind == "task"]
+    chosen = random.sample(tasks, min(len(tasks), random.randint(0, 2)))
+    return tuple(Change(entry_id=id_, kind="task", value=value, confidence=0.9) for id_, value in chosen)
 
 
 def listed(said: list[Entry]) -> Iterator[tuple[tuple[Sentence, ...], int, int]]:
     """Each list of sentences that is made of a session, with its most sentences and their most characters."""
-    session, rolling, spine = session_summary(said, {}), rolling_summary(said, {}), spine_of(said)
+    session, rolling, spine = session_summary(said), rolling_summary(said), spine_of(said)
     yield (session.one_liner,) if session.one_liner else (), 1, 120
     yield session.what_mattered, 5, 200
     yield session.open_loops, 8, 200
@@ -92,8 +118,8 @@ def test_limits_hold_and_every_sentence_is_in_its_sources() -> None:
                 assert all(one.text in source.text for source in sources)
                 assert (one.role, one.said_at) == (sources[0].role, sources[0].created_at)
                 sentences += 1
-        for loop in loops_in(sayings(said)):
-            assert loop.said.text in known[loop.said.entry_id].text
-            assert loop.closed_by is None or known[loop.closed_by.entry_id].created_at >= loop.said.at
-            assert loop.due_on is None or loop.due_on.year < 2030
+        for task in tasks_of(said):
+            assert task.text in task.entry.text
+            assert task.closed_by is None or task.closed_by.created_at >= task.entry.created_at
+            assert task.due_on is None or task.due_on.year < 2030
     assert sentences > 10 * SESSIONS
