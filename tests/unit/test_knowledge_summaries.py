@@ -39,8 +39,7 @@ def claiming(*claims: _Stated | str) -> list[Entry]:
 
 
 def of_another(text: str, value: str, whose: str, slot: Slot) -> Claim:
-    begin = text.index(whose)
-    return a_claim(text, value, slot, of_user=False, whose=(begin, begin + len(whose)))
+    return a_claim(text, value, slot, whose=whose)
 
 
 def test_a_session_is_summed_up_in_the_words_of_its_turns() -> None:

@@ -478,10 +478,3 @@ def test_blanks_stand_where_somebody_else_speaks() -> None:
 )
 def test_a_text_of_any_form_is_read_quickly(piece: str) -> None:
     assert len(own_words(piece * 2000)) == len(piece) * 2000
-
-
-@pytest.mark.parametrize("text", ["Is the English ok?\n\n{}", "Letter from my aunt:\n{}", "Me: hi\nHim: {}"])
-def test_who_looks_for_the_newest_reads_own_words_alone(text: str) -> None:
-    said = "I live in Madrid. I am no longer in Rome."
-    assert has_word_of_change(said)
-    assert not has_word_of_change(text.format(said))
