@@ -23,14 +23,14 @@ def a_claim(text: str, value: str, slot: Slot = "home", *, whose: str = "", sure
     )
 
 
-async def leave_claim(file: Path, user: str, id_: str, value: str, slot: Slot, *, sure: float = 0.4) -> None:
+async def leave_claim(
+    file: Path, user: str, id_: str, value: str, slot: Slot, *, whose: str = "", sure: float = 0.4
+) -> None:
     """Have an entry claim this value alone, in all of its text."""
     store = await SqliteTextStore.open(file, synchronous="normal")
     try:
         entry = (await store.get([Key(user, id_)]))[id_]
-        begin = entry.text.index(value)
-        places = {"value": (begin, begin + len(value)), "sentence": (0, len(entry.text))}
-        claim = Claim(slot=slot, **places, confidence=sure)
+        claim = a_claim(entry.text, value, slot, whose=whose, sure=sure)
         await change_entries(store, [entry], lambda one: one.model_copy(update={"claims": (claim,)}))
     finally:
         await store.close()

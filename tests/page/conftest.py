@@ -88,10 +88,10 @@ class Visitor:
         """What is remembered of the user."""
         return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
 
-    def claim(self, entry: dict[str, Any], value: str, slot: Slot) -> None:
-        """Have an entry say, and likely only, that this is a value; once it was read, and so is left alone."""
+    def claim(self, entry: dict[str, Any], value: str, slot: Slot, *, whose: str = "", sure: float = 0.4) -> None:
+        """Have an entry say, likely only if no more, that this is a value; once it was read, and so is left alone."""
         until(lambda: self.http.get(f"/v1/memory/entries/{entry['id']}").json()["entry"]["embedding_state"] == "ready")
-        leaving = leave_claim(self.file, self.user, entry["id"], value, slot)
+        leaving = leave_claim(self.file, self.user, entry["id"], value, slot, whose=whose, sure=sure)
         with ThreadPoolExecutor(1) as thread:  # a loop of its own: Playwright's runs in this one
             thread.submit(asyncio.run, leaving).result()
 
