@@ -38,9 +38,11 @@ def an_end_of(entry: Entry) -> tuple[Change, ...]:
     return tuple(Change(entry_id=entry.id, kind="task", value=one.value, confidence=0.9) for one in ended)
 
 
-async def leave_claim(file: Path, user: str, id_: str, value: str, slot: Slot, *, sure: float = 0.4) -> None:
+async def leave_claim(
+    file: Path, user: str, id_: str, value: str, slot: Slot, *, whose: str = "", sure: float = 0.4
+) -> None:
     """Have an entry of a memorybus that runs on SQLite claim this value alone, in all of its text."""
-    await _leave(file, user, id_, lambda text: a_claim(text, value, slot, sure=sure))
+    await _leave(file, user, id_, lambda text: a_claim(text, value, slot, whose=whose, sure=sure))
 
 
 async def leave_task(file: Path, user: str, id_: str) -> None:

@@ -79,6 +79,16 @@ class Claim(Message):
         """Whether it gives a value to the same slot, and shares a part of the text with it."""
         return self.kind == "fact" and self.slot == slot and self.value[0] < value[1] and value[0] < self.value[1]
 
+    def is_within(self, place: Place) -> bool:
+        """Whether all that it names stands in a part of the text."""
+        places = (self.value, self.sentence, *((self.whose,) if self.whose else ()))
+        return all(place[0] <= begin < end <= place[1] for begin, end in places)
+
+    def moved(self, by: int) -> Claim:
+        """The same, so many characters further on."""
+        places = {"value": self.value, "sentence": self.sentence, "whose": self.whose}
+        return self.model_copy(update={name: at and (at[0] + by, at[1] + by) for name, at in places.items()})
+
 
 class Reading(NamedTuple):
     """What is read in a text: its `claims` in its order, and how likely it is that it says that something is so no

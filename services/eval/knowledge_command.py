@@ -23,12 +23,11 @@ from services.shared.commands.formats import FormatError
 
 EPILOG = """Examples:\n
   memorybus eval knowledge tests/quality/chats/unseen\n
-  memorybus eval knowledge tests/quality/chats/unseen --rules --json report.json\n
+  memorybus eval knowledge tests/quality/chats/unseen --json report.json\n
   memorybus eval knowledge tests/quality/chats/unseen --model\n
   memorybus eval knowledge chats.json --claims claims.json
 """
 
-_NO_READER = {"MEMORYBUS_EMBEDDER": "minilm"}
 _BUDGETS = ("MEMORYBUS_ENRICH_EXTRACT_USER_BUDGET", "MEMORYBUS_ENRICH_EXTRACT_BUDGET")
 _AVERAGES = ("facts_a_chat", "likely_a_chat")
 
@@ -90,7 +89,6 @@ def knowledge(
         Path | None,
         typer.Option("--claims", metavar="FILE", help="Labels of chats that have none.", show_default=False),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="Measure what the rules tell alone, too.")] = False,
     model: Annotated[
         bool, typer.Option("--model", help="Measure once more with a scripted language model that reads as labelled.")
     ] = False,
@@ -107,8 +105,7 @@ def knowledge(
         chats = labelled(path, claims)
     except FormatError as error:
         fail(str(error))
-    runs = {"as set": {}, **({"rules alone": _NO_READER} if rules else {})}
-    measured = [run(_measured(name, chats, environment)) for name, environment in runs.items()]
+    measured = [run(_measured("as set", chats, {}))]
     if model:
         measured.append(run(_measured_with_model(chats)))
     out.print(*_shown(chats, measured), sep="\n")
@@ -133,16 +130,15 @@ def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[
     claims, tasks = (sum(len(getattr(chat.labels, kind)) for chat in chats) for kind in ("claims", "tasks"))
     yield f"{plural(len(chats), 'chat')}, {plural(claims, 'claim')}, {plural(tasks, 'task')}"
     table = Table("of what is told")
-    for name in (*(one.name for one in measured), *_MEASURED_ONCE):
+    for name in (measured.name, *_MEASURED_ONCE):
         table.add_column(name, justify="right")
     for key, name in _NAMES.items():
         once = (f"{of[key]:.3f}" if key in of else "" for of in _MEASURED_ONCE.values())
-        table.add_row(name, *(_figure(key, one.shares[key]) for one in measured), *once)
+        table.add_row(name, _figure(key, measured.shares[key]), *once)
     yield table
     yield _ONCE
-    for one in measured:
-        if one.cut:
-            yield f"{one.name}: more is known of {', '.join(one.cut)} than an answer tells"
+    if measured.cut:
+        yield f"more is known of {', '.join(measured.cut)} than an answer tells"
 
 
 def _figure(key: str, share: Share) -> str:

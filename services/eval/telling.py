@@ -29,7 +29,7 @@ Turns = Mapping[str, frozenset[str]]
 
 
 async def told_of(
-    chats: Sequence[Labelled], folder: Path, progress: Progress, environment: Mapping[str, str]
+    chats: Sequence[Labelled], folder: Path, progress: Progress, environment: Mapping[str, str] | None = None
 ) -> list[Told]:
     """Remember these chats in this folder, with these settings besides those inherited, and ask what is known of each.
 

@@ -88,9 +88,9 @@ class Visitor:
         """What is remembered of the user."""
         return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
 
-    def claim(self, entry: dict[str, Any], value: str, slot: Slot) -> None:
-        """Have an entry say, and likely only, that this is a value; once it was read, and so is left alone."""
-        self._leave(entry, leave_claim(self.file, self.user, entry["id"], value, slot))
+    def claim(self, entry: dict[str, Any], value: str, slot: Slot, *, whose: str = "", sure: float = 0.4) -> None:
+        """Have an entry say, likely only if no more, that this is a value; once it was read, and so is left alone."""
+        self._leave(entry, leave_claim(self.file, self.user, entry["id"], value, slot, whose=whose, sure=sure))
 
     def task(self, entry: dict[str, Any]) -> None:
         """Have an entry say that it is to be done, once it was read."""

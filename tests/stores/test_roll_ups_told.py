@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from contracts.ports import Change, TextStore
 from contracts.v1.cards import CardsRequest
+from contracts.v1.claims import Claim, Slot
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsRequest, SettleRequest
@@ -21,7 +22,7 @@ from services.cli.rollup import _lines
 from services.curate import cards, loops, profile, sessions
 from services.curate.rollups import RollUps
 from services.shared.core.rollups import drafts, voices
-from tests.claims import a_task, an_end_of
+from tests.claims import a_claim, a_task, an_end_of
 from tests.stores.builders import a_proposal, a_turn, a_user, entry_of, store_entries
 from tests.stores.rolling import replica
 
@@ -40,11 +41,29 @@ SAID = (
 )
 
 
+CLAIMED: dict[str, tuple[str, Slot, str]] = {
+    "I live in Wels.": ("Wels", "home", ""),
+    SAID[1]: ("kayak", "possession", "Clara"),
+    SAID[4]: ("Linz", "home", ""),
+    SAID[5]: ("Linz", "home", "Clara"),
+    SAID[7]: ("kayak glue", "allergy", ""),
+    "I live in Graz": ("Graz", "home", ""),
+}
+
+
+def claims_in(text: str) -> tuple[Claim, ...]:
+    """What is read in the sentences of a text."""
+    found = [(said, its) for said, its in CLAIMED.items() if said in text]
+    return tuple(
+        a_claim(said, value, slot, whose=whose).moved(text.index(said)) for said, (value, slot, whose) in found
+    )
+
+
 async def say(store: TextStore, user: str, *texts: str) -> list[Entry]:
     """Store what was said, each ten days after the one before."""
     turns = [a_turn(user, text, created_at=FIRST + timedelta(days=10 * i)) for i, text in enumerate(texts)]
     await store.append(turns, [a_proposal(turn) for turn in turns])
-    entries = [entry_of(a_proposal(turn), embedding_state="ready") for turn in turns]
+    entries = [entry_of(a_proposal(turn), embedding_state="ready", claims=claims_in(turn.text)) for turn in turns]
     return await store_entries(store, list(_as_read(entries)))
 
 
@@ -53,11 +72,17 @@ def _as_read(entries: list[Entry]) -> Iterator[Entry]:
     to_do: list[Entry] = []
     for entry in entries:
         if entry.text in SAID[2:4]:
-            entry = entry.model_copy(update={"claims": (a_task(entry.text),)})
+            entry = entry.model_copy(update={"claims": (*entry.claims, a_task(entry.text))})
             to_do.append(entry)
         elif entry.text == SAID[6]:
             entry = entry.model_copy(update={"changes": an_end_of(to_do[0])})
         yield entry
+
+
+async def read(store: TextStore, entry: Entry) -> None:
+    """Have a reader read the text of an entry."""
+    held = (await store.get([entry]))[entry.id]
+    assert not await store.replace([StoreChange(held, held.model_copy(update={"claims": claims_in(held.text)}))])
 
 
 async def roll_up(made: RollUps, entries: list[Entry]) -> list[Entry]:
@@ -106,6 +131,7 @@ async def test_the_lines_tell_it_once_the_words_of_the_originals_are_gone_each_a
     assert set(one.text.split("\n")) >= {SAID[1], SAID[2], SAID[3]}
     (record,) = await text_store.records(user, "rollup")
     await made.empty(record.key)
+    await read(text_store, one)
     after = await told(text_store, user)
     assert after["profile"]["facts"] == before["profile"]["facts"]
     assert (len(before["loops"]["items"]), after["loops"]["items"]) == (2, ())  # a line has no claims
@@ -128,7 +154,9 @@ async def test_a_roll_up_whose_text_was_changed_tells_that_alone(text_store: Tex
     said = await say(text_store, user, *SAID)
     made = replica(text_store)
     (one,) = await roll_up(made, said)
-    changed = one.model_copy(update={"text": "I live in Graz", "line_sources": ()})
+    changed = one.model_copy(
+        update={"text": "I live in Graz", "line_sources": (), "claims": claims_in("I live in Graz")}
+    )
     stored = (await text_store.get([one]))[one.id]
     await text_store.replace([Change(stored, changed)])
     facts = (await told(text_store, user))["profile"]["facts"]

@@ -242,10 +242,10 @@ def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
     """The claims of an entry: of those that the user decided the ones that are so, with since when."""
     for claim in entry.claims:
         is_open = not any(one.claim.overlaps(claim.value, claim.slot) for one in entry.decided_claims)
-        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
+        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and claim.is_within((0, len(entry.text))):
             yield claim, None
     for one in entry.decided_claims:
-        if one.is_so and _is_within(one.claim, entry.text):
+        if one.is_so and one.claim.is_within((0, len(entry.text))):
             yield one.claim, one.at
 
 
@@ -272,16 +272,11 @@ def _rejected(entries: Iterable[Entry], names: Mapping[str, str]) -> dict[_Value
     found: dict[_Value, datetime] = {}
     for entry in entries:
         for one in entry.decided_claims:
-            if not one.is_so and _is_within(one.claim, entry.text):
+            if not one.is_so and one.claim.is_within((0, len(entry.text))):
                 _, owner = _owner(one.claim, entry, names)
                 value = owner, one.slot, entry.text[slice(*one.value)].casefold()
                 found[value] = max(one.at, found.get(value, one.at))
     return found
-
-
-def _is_within(claim: Claim, text: str) -> bool:
-    places = (claim.value, claim.sentence, *((claim.whose,) if claim.whose else ()))
-    return all(0 <= begin < end <= len(text) for begin, end in places)
 
 
 def _owner(claim: Claim, entry: Entry, names: Mapping[str, str]) -> tuple[str, str]:
