@@ -130,15 +130,16 @@ def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[
     claims, tasks = (sum(len(getattr(chat.labels, kind)) for chat in chats) for kind in ("claims", "tasks"))
     yield f"{plural(len(chats), 'chat')}, {plural(claims, 'claim')}, {plural(tasks, 'task')}"
     table = Table("of what is told")
-    for name in (measured.name, *_MEASURED_ONCE):
+    for name in (*(one.name for one in measured), *_MEASURED_ONCE):
         table.add_column(name, justify="right")
     for key, name in _NAMES.items():
         once = (f"{of[key]:.3f}" if key in of else "" for of in _MEASURED_ONCE.values())
-        table.add_row(name, _figure(key, measured.shares[key]), *once)
+        table.add_row(name, *(_figure(key, one.shares[key]) for one in measured), *once)
     yield table
     yield _ONCE
-    if measured.cut:
-        yield f"more is known of {', '.join(measured.cut)} than an answer tells"
+    for one in measured:
+        if one.cut:
+            yield f"{one.name}: more is known of {', '.join(one.cut)} than an answer tells"
 
 
 def _figure(key: str, share: Share) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 
 from services.runtime import Running
+from services.shared.settings import Settings
 from tests.claims import leave_claim, leave_task
 from tests.gateway.test_conflicts import ANN, BOB, asked, said
 

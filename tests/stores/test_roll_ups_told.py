@@ -82,7 +82,7 @@ def _as_read(entries: list[Entry]) -> Iterator[Entry]:
 async def read(store: TextStore, entry: Entry) -> None:
     """Have a reader read the text of an entry."""
     held = (await store.get([entry]))[entry.id]
-    assert not await store.replace([StoreChange(held, held.model_copy(update={"claims": claims_in(held.text)}))])
+    assert not await store.replace([Change(held, held.model_copy(update={"claims": claims_in(held.text)}))])
 
 
 async def roll_up(made: RollUps, entries: list[Entry]) -> list[Entry]:
