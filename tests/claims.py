@@ -16,15 +16,13 @@ from services.shared.stores.sqlite import SqliteTextStore
 def a_claim(text: str, value: str, slot: Slot = "home", *, whose: str = "", sure: float = 0.9, **fields: Any) -> Claim:
     """What a reader makes of a text, which is one sentence; `whose`: as the text names whom it is about."""
     begin, named = text.index(value), text.index(whose) if whose else 0
-    return Claim(
-        slot=slot,
-        value=(begin, begin + len(value)),
-        sentence=(0, len(text)),
-        whose=(named, named + len(whose)) if whose else None,
-        of_user=not whose,
-        confidence=sure,
-        **fields,
-    )
+    told: dict[str, Any] = {
+        "value": (begin, begin + len(value)),
+        "sentence": (0, len(text)),
+        "whose": (named, named + len(whose)) if whose else None,
+        "of_user": not whose,
+    }
+    return Claim(slot=slot, confidence=sure, **(told | fields))
 
 
 def a_task(text: str, value: str | None = None, *, sure: float = 0.9, **fields: Any) -> Claim:
