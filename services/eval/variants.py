@@ -54,7 +54,7 @@ _FEATURES: dict[str, str] = {
     "session": "cos_sess",
     "speakers": "spk",
     "form": "endq loglen num many_num brief",
-    "words of change": "news",
+    "what is new": "news",
     "dates": "when_date sprox",
     "age": "pos pos_past",
 }
