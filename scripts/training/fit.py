@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -76,10 +76,14 @@ def train(
     plan: Plan,
     checkpoint: Path | None,
     tell: Callable[[int, float, float, float], object],
+    begun_with: Mapping[str, np.ndarray] | None = None,
 ) -> Arrays:
-    """The adapter and heads after all steps; `tell` is told of each step with both losses."""
+    """The adapter and heads after all steps, which go on from those that they are `begun_with`; `tell` is told of each
+    step with the losses."""
     trained = untrained(weights, plan.rank, len(COLUMNS), plan.seed)
     trained["out.b"] = trained["out.b"].at[AT["claim:outside"]].set(1.0).at[AT["task:outside"]].set(2.0)
+    if begun_with:
+        trained = {name: jnp.asarray(begun_with[name], jnp.float32) for name in trained}
     schedule = optax.warmup_cosine_decay_schedule(0, plan.rate, min(40, plan.steps // 4), plan.steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=0.01))
     state = optimizer.init(trained)

