@@ -16,7 +16,15 @@ from contracts.v1.claims import Claim
 from contracts.v1.entries import Entity, Entry
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, features_of, in_first_person, named_alone, names_strangers
+from services.shared.core.features import (
+    Found,
+    features_of,
+    in_first_person,
+    named_alone,
+    names_strangers,
+    names_unmentioned_kin,
+    of_the_former,
+)
 from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -410,3 +418,59 @@ def test_a_code_goes_before_likeness_also_while_its_meaning_is_not_known(code: s
     given = Found(f"locker {code}?", [new, *known, *rest], [*entries, *[an_entry("ann", "Hm.")] * 5])
     relevance = profile(given, weights)
     assert (max(relevance) == relevance[0]) == goes_first
+
+
+def unlike(question: str, *texts: str) -> Found:
+    """What is found by a little likeness alone."""
+    entries = [an_entry("ann", text) for text in texts]
+    return Found(question, [Candidate(entry.id, cosine=0.2, cosine_context=0.2) for entry in entries], entries)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "unmentioned"),
+    [
+        ("What is my sister's name?", "My brother lives in Rome.", True),
+        ("What is my sister's name?", "My siblings live in Rome.", False),
+        ("How tall is our daughter?", "The youngest starts school.", False),
+        ("How tall is our daughter?", "The cat is asleep.", True),
+        ("Where do my mother and my uncle live?", "My mum called.", False),
+        ("Who is your sister?", "The cat is asleep.", False),
+        ("Which bank do I use?", "The cat is asleep.", False),
+    ],
+)
+def test_of_a_relative_whom_nobody_mentions_nothing_is_known(question: str, text: str, unmentioned: bool) -> None:
+    assert names_unmentioned_kin(unlike(question, text)) == unmentioned
+
+
+@pytest.mark.parametrize(
+    ("question", "unmentioned"), [("Where does my sister live?", False), ("How is my brother?", True)]
+)
+def test_what_was_superseded_tells_of_whom_the_newer_statement_is(question: str, unmentioned: bool) -> None:
+    before = an_entry("ann", "My sister Ana lives in Madrid.")
+    alone = unlike(question, "Ana moved to Valencia last month.", "I like the sea.")
+    known = replace(alone, former={alone.entries[0].id: [before]})
+    assert (names_unmentioned_kin(alone), names_unmentioned_kin(known)) == (True, unmentioned)
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who is Petra?", True),
+        ("Does Petra like the sea?", True),
+        ("Who is Gerda?", False),
+    ],
+)
+def test_who_is_told_of_by_what_was_superseded_alone_is_found_by_name(question: str, answers: bool) -> None:
+    found = unlike(question, "My manager is Olaf now.", "We saw a film about whales.")
+    before = an_entry("ann", "My manager is Petra Novak.")
+    newer, other = profile(replace(found, former={found.entries[0].id: [before]}))
+    assert (newer > 0.4) == answers
+    assert newer > 2 * other or not answers
+
+
+@pytest.mark.parametrize(("question", "other"), [("Who is Petra?", "Petra paints."), ("Is it far to Petra?", "Well.")])
+def test_a_name_is_not_looked_for_in_what_was_superseded_where_others_mention_it_or_it_is_a_place(
+    question: str, other: str
+) -> None:
+    found = unlike(question, "My manager is Olaf now.", other)
+    assert of_the_former(replace(found, former={found.entries[0].id: [an_entry("ann", "My manager is Petra.")]})) == []
