@@ -136,6 +136,10 @@ class Settings(EnvironmentSettings):
         default="memorybus",
         description="model that makes vectors; memorybus also reads what is stated; none: search by words only",
     )
+    reader: Literal["memorybus", "none"] = Field(
+        default="memorybus",
+        description="what reads facts, to-dos and changes, whichever model makes the vectors; none: nothing is read",
+    )
     embedder_url: str = Field(
         default="http://127.0.0.1:11434/v1",
         repr=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
@@ -54,7 +55,8 @@ def _names(text: str) -> list[str]:
 
 
 def use_light_models() -> None:
-    """Let this process open these in place of the models."""
+    """Let this process open these in place of the models. Nothing is read by them, or anew."""
+    os.environ["MEMORYBUS_READER"] = "none"
 
     @in_place_of(app, "open_embedder")
     async def open_embedder(*_: Any, **__: Any) -> WordHashEmbedder:

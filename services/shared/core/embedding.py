@@ -84,6 +84,12 @@ def is_read_by(entry: Entry, embedder: Embedder) -> bool:
     return not isinstance(embedder, Reader) or entry.read_by == embedder.reader or is_read_by_model(entry)
 
 
+def is_to_be_read(entry: Entry, reader: str) -> bool:
+    """Whether it has a vector, and may state something that this reader has not read."""
+    is_ready = entry.status == "active" and entry.embedding_state == "ready"
+    return is_ready and states_anything(entry) and entry.read_by != reader
+
+
 def embed_again(entry: Entry) -> Entry | None:
     """The entry, to be embedded once more; None when it is out of use, or will be anyway."""
     if entry.status != "active" or entry.embedding_state != "ready":
@@ -104,7 +110,7 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[
         if len(texts) == 1:
             yield {0: error}
             return
-        passed = error.passed
+        passed = {} if isinstance(embedder, Reader) else error.passed
     if passed:
         yield {place: Embedded(vector) for place, vector in passed.items()}
     for place, text in enumerate(texts):

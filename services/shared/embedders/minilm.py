@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,7 @@ from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
 from contracts.v1.claims import Reading, Relation
 from services.shared.embedders.errors import EmbedderMisconfigured
-from services.shared.reading.weights import ReaderDamaged, Trained, load_trained
+from services.shared.reading.weights import Adapted, ReaderDamaged, Trained, load_former, load_trained
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -23,9 +24,37 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 PLAIN = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", DIMENSIONS)
+_ADAPTED = "all-MiniLM-L6-v2-"
 T = TypeVar("T")
 BATCH = 4
 """Texts computed together. More is no faster, and harder to share out evenly among the threads."""
+
+
+def adapted(trained: Adapted) -> EmbeddingIdentity:
+    """Which vectors the network makes with what was trained."""
+    return EmbeddingIdentity("memorybus", f"{_ADAPTED}{trained.version}", DIMENSIONS)
+
+
+def is_built_in(model: str) -> bool:
+    """Whether this is the model that reads, too, by its name."""
+    return model == f"{_ADAPTED}{reader_version()}"
+
+
+@cache
+def reader_version() -> str:
+    """Which reader is built in.
+
+    Raises:
+        EmbedderMisconfigured: what was trained is missing or damaged.
+    """
+    return _trained().version
+
+
+def _trained() -> Trained:
+    try:
+        return load_trained()
+    except ReaderDamaged as error:
+        raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
 
 
 class MiniLmEmbedder:
@@ -36,9 +65,10 @@ class MiniLmEmbedder:
     anew not behind what it was read as before.
     """
 
-    identity = PLAIN
-
-    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
+    def __init__(
+        self, session: InferenceSession, tokenizer: Tokenizer, threads: int, identity: EmbeddingIdentity = PLAIN
+    ) -> None:
+        self.identity = identity
         self._session = session
         self._tokenizer = tokenizer
         self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed", initializer=give_way)
@@ -54,6 +84,20 @@ class MiniLmEmbedder:
         """
         session, tokenizer = await asyncio.to_thread(_load, cache_dir)
         return cls(session, tokenizer, threads)
+
+    @staticmethod
+    async def open_former(cache_dir: Path, model: str, *, threads: int = 2) -> MiniLmEmbedder:
+        """The one that made the vectors of a memory with an earlier version, by the name of its model.
+
+        Raises:
+            EmbedderMisconfigured: as `open`; or this version does not have it.
+        """
+        try:
+            trained = await asyncio.to_thread(load_former, model.removeprefix(_ADAPTED))
+        except ReaderDamaged as error:
+            raise EmbedderMisconfigured(f"{error}, or make the vectors anew with `memorybus reindex`") from error
+        session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
+        return MiniLmEmbedder(session, tokenizer, threads, adapted(trained))
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Unit vectors, shape (len(texts), 384), in the order of the texts; of each text the first 256 tokens."""
@@ -97,10 +141,9 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
     """The same network with the adapter that was trained on chats, and heads: the `Reader` of contracts.ports."""
 
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int, trained: Trained) -> None:
-        super().__init__(session, tokenizer, threads)
+        super().__init__(session, tokenizer, threads, adapted(trained))
         self._calibrations = trained.calibrations
         self.reader = trained.version
-        self.identity = EmbeddingIdentity("memorybus", f"all-MiniLM-L6-v2-{trained.version}", DIMENSIONS)
 
     @classmethod
     async def open(cls, cache_dir: Path, *, threads: int = 2) -> ReadingMiniLmEmbedder:
@@ -109,10 +152,7 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
         Raises:
             EmbedderMisconfigured: as the plain one; or what was trained is missing or damaged.
         """
-        try:
-            trained = await asyncio.to_thread(load_trained)
-        except ReaderDamaged as error:
-            raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
+        trained = await asyncio.to_thread(_trained)
         session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
         return cls(session, tokenizer, threads, trained)
 
@@ -160,7 +200,7 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
             raise Unavailable(f"the built-in embedder failed: {error}") from error
 
 
-def _load(cache_dir: Path, trained: Trained | None = None) -> tuple[InferenceSession, Tokenizer]:
+def _load(cache_dir: Path, trained: Adapted | None = None) -> tuple[InferenceSession, Tokenizer]:
     # onnxruntime takes a moment to import; the event loop runs on meanwhile
     from services.shared.embedders.minilm_model import open_model, open_tokenizer, package_folder
 
