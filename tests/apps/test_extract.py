@@ -16,6 +16,7 @@ from contracts.v1.control import EVERY_SPACE
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from contracts.v1.turns import LoggedTurn
 from services.curate.privacy import DataStores, forget
+from services.curate.reread import read_anew
 from services.embed.handler import embed_entries
 from services.shared.core.context import HEAD, TAIL
 from services.shared.core.editing import Edit, edited
@@ -83,6 +84,11 @@ async def test_reading_anew_with_other_heads_leaves_them(memory: Memory) -> None
     await Reindexer(memory.store, vectors, other).settle()
     assert (await memory.entry(turn)).claims == read.claims
     assert other.read == []
+    assert await read_anew("reader-2", memory.store, _nobody_hears) == 0
+
+
+async def _nobody_hears(events: object) -> None:
+    raise AssertionError(f"nothing is to be told, but {events}")
 
 
 async def test_a_valid_answer_without_claims_says_that_nothing_is_stated(memory: Memory) -> None:

@@ -85,9 +85,9 @@ def is_read_by(entry: Entry, embedder: Embedder) -> bool:
 
 
 def is_to_be_read(entry: Entry, reader: str) -> bool:
-    """Whether it has a vector, and may state something that this reader has not read."""
+    """Whether it has a vector, and may state something that neither this reader nor a language model has read."""
     is_ready = entry.status == "active" and entry.embedding_state == "ready"
-    return is_ready and states_anything(entry) and entry.read_by != reader
+    return is_ready and states_anything(entry) and entry.read_by != reader and not is_read_by_model(entry)
 
 
 def embed_again(entry: Entry) -> Entry | None:
