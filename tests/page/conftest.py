@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from contracts.v1.claims import Slot
-from tests.claims import leave_claim
+from tests.claims import leave_change, leave_claim
 from tests.page.serving import Served, chromium, memorybus
 
 _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
@@ -91,7 +91,13 @@ class Visitor:
     def claim(self, entry: dict[str, Any], value: str, slot: Slot) -> None:
         """Have an entry say, and likely only, that this is a value; once it was read, and so is left alone."""
         until(lambda: self.http.get(f"/v1/memory/entries/{entry['id']}").json()["entry"]["embedding_state"] == "ready")
-        leaving = leave_claim(self.file, self.user, entry["id"], value, slot)
+        self._leave(leave_claim(self.file, self.user, entry["id"], value, slot))
+
+    def contradict(self, newer: dict[str, Any], older: dict[str, Any]) -> None:
+        """Have two entries in conflict."""
+        self._leave(leave_change(self.file, self.user, newer["id"], older["id"], in_conflict=True))
+
+    def _leave(self, leaving: Coroutine[Any, Any, None]) -> None:
         with ThreadPoolExecutor(1) as thread:  # a loop of its own: Playwright's runs in this one
             thread.submit(asyncio.run, leaving).result()
 
