@@ -10,6 +10,7 @@ from contracts.ports import Key
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
+from services.shared.lineage import flag, put_away
 from services.shared.stores.sqlite import SqliteTextStore
 
 
@@ -53,5 +54,21 @@ async def _leave(file: Path, user: str, id_: str, claim: Callable[[str], Claim])
     try:
         entry = (await store.get([Key(user, id_)]))[id_]
         await change_entries(store, [entry], lambda one: one.model_copy(update={"claims": (claim(one.text),)}))
+    finally:
+        await store.close()
+
+
+async def leave_change(file: Path, user: str, newer: str, older: str, *, in_conflict: bool = False) -> None:
+    """Have an entry supersede another one, or be in conflict with it."""
+    store = await SqliteTextStore.open(file, synchronous="normal")
+    try:
+        found = await store.get([Key(user, newer), Key(user, older)])
+
+        def naming(one: Entry) -> Entry:
+            return one.model_copy(update={"conflicts_with" if in_conflict else "supersedes": (older,)})
+
+        (stored,) = await change_entries(store, [found[newer]], naming)
+        await flag(stored, [found[older]], store)
+        await put_away(stored, store)
     finally:
         await store.close()

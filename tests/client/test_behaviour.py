@@ -15,7 +15,7 @@ import pytest
 from memorybus_client import AsyncMemory, Entry, Memory, RequestFailed, SettingsChange
 
 from services.runtime import Running
-from tests.claims import leave_claim, leave_task
+from tests.claims import leave_change, leave_claim, leave_task
 from tests.polling import eventually
 
 LOCKER = "My locker at work has the code 4007."
@@ -236,15 +236,15 @@ async def _likely(memory: AsyncMemory, up: Running) -> str:
     return str(likely.id)
 
 
-async def _conflict(memory: AsyncMemory) -> Any:
-    for text in ("I'm running a 10k on 20 September.", "I can't run the 10k."):
-        await memory.remember(text)
-    await eventually(memory.conflicts, lambda found: len(found.items) == 1)
+async def _conflict(memory: AsyncMemory, up: Running) -> Any:
+    texts = ("I'm running a 10k on 20 September.", "I can't run the 10k.")
+    older, newer = [await memory.remember(text) for text in texts]
+    await leave_change(up.host.settings.sqlite_path, older.user_id, newer.id, older.id, in_conflict=True)
     return (await memory.conflicts()).items[0]
 
 
-async def test_a_conflict_is_shown_and_decided(memory: AsyncMemory) -> None:
-    found = await _conflict(memory)
+async def test_a_conflict_is_shown_and_decided(memory: AsyncMemory, up: Running) -> None:
+    found = await _conflict(memory, up)
     assert (found.newer.text, found.older.text) == ("I can't run the 10k.", "I'm running a 10k on 20 September.")
     decided = await memory.resolve(found.newer.id, found.older.id, keep="new")
     assert (decided.newer.status, decided.older.status) == ("active", "superseded")
@@ -300,7 +300,7 @@ async def test_every_method_is_answered(memory: AsyncMemory, up: Running) -> Non
         "forget_conversation": ("c1",),
         "erase": (),
     }
-    conflict = await _conflict(memory)
+    conflict = await _conflict(memory, up)
     named = {
         "resolve": {"newer": conflict.newer.id, "older": conflict.older.id, "keep": "both"},
         "decide_names": {"one": "Clara", "other": "Klara", "same": True},

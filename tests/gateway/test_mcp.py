@@ -28,7 +28,8 @@ from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient
 from services.shared.instance import FolderLock
 from services.shared.settings import Settings
-from tests.polling import digested, eventually
+from tests.claims import leave_change
+from tests.polling import digested
 
 PREFERENCE = "I prefer uv over pip for managing packages."
 Open = Callable[[str], AbstractAsyncContextManager[Client]]
@@ -93,17 +94,18 @@ async def test_a_preference_is_found_in_a_new_session_and_by_nobody_else(connect
             await session.read_resource(f"memory://entries/{added['id']}")
 
 
-async def test_a_note_that_says_otherwise_is_named_with_the_one_it_may_change(connect: Open) -> None:
+async def test_a_note_that_says_otherwise_is_named_with_the_one_it_may_change(connect: Open, instance: Running) -> None:
     async with connect("eve") as session:
         old = await called(session, "add", type="fact", content="User lives in Lisbon")
         new = await called(session, "add", type="fact", content="User moved to Berlin")
 
-        async def found() -> dict[str, list[str]]:
-            results = (await called(session, "search", query="where does the user live: Lisbon or Berlin?"))["results"]
-            return {one["id"]: one["conflicts_with"] for one in results}
-
-        expected = {old["id"]: [new["id"]], new["id"]: [old["id"]]}
-        await eventually(found, lambda said: said == expected)
+        file = instance.host.settings.sqlite_path
+        await leave_change(file, "eve", new["id"], old["id"], in_conflict=True)
+        results = (await called(session, "search", query="where does the user live: Lisbon or Berlin?"))["results"]
+        assert {one["id"]: one["conflicts_with"] for one in results} == {
+            old["id"]: [new["id"]],
+            new["id"]: [old["id"]],
+        }
 
 
 async def test_every_tool_is_listed_and_does_what_it_says(connect: Open) -> None:
