@@ -67,9 +67,8 @@ def main() -> int:
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
     pairs = [*read_pairs(CHATS.parent), *pairs_in(asked.chats, {chat.name for chat in held})]
-    trained, curve = _trained(
-        weights, tokenizer, learned, dialogues, pairs, plan, asked.work, asked.start, is_quick=asked.quick
-    )
+    material = Material(learned, dialogues, pairs, asked.start)
+    trained, curve = _trained(weights, tokenizer, material, plan, asked.work, is_quick=asked.quick)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
     figures["comparing"] = _compared(
         weights, trained, tokenizer, pairs_in(asked.chats, {chat.name for chat in learned})

@@ -206,8 +206,8 @@ class FakeReader(FakeEmbedder):
 
 
 def home(text: str) -> Claim:
-    begin = text.rindex(" ") + 1
-    return Claim(slot="home", value=(begin, len(text) - 1), sentence=(0, len(text)), confidence=0.9)
+    begin = text.rfind(" ") + 1
+    return Claim(slot="home", value=(begin, max(begin + 1, len(text) - 1)), sentence=(0, len(text)), confidence=0.9)
 
 
 def claim(text: str, value: str, slot: Slot, **fields: Any) -> Claim:

@@ -13,6 +13,7 @@ from services.shared.knowledge.changes import (
     UNSURE,
     UPDATE,
     Pair,
+    are_of_two_codes,
     compared_text,
     effect,
     ended,
@@ -156,3 +157,17 @@ def test_of_a_long_text_the_sentences_that_claim_anything_are_compared() -> None
     long = f"{TEXT} {'And so on. ' * 40}"
     assert compared_text(long, (HOBBY, EMPLOYER, ALLERGY)) == f"{WORK} {TENNIS}"
     assert len(compared_text(long, ())) == 300
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_two"),
+    [
+        ("Ticket OPS-482 has been moved", "Ticket OPS-956 is with billing now", True),
+        ("kim.428@shop.example is on the starter plan", "kim.842@shop.example switched", True),
+        ("Commit b659fe was reverted", "b659fe is back", False),
+        ("My rent is 950 euros", "it is 980 now, for flat 12b-4", False),
+        ("The flight is at 14:30", "it leaves at 15:10", False),
+    ],
+)
+def test_what_was_said_of_one_code_holds_for_it_alone(one: str, other: str, *, are_two: bool) -> None:
+    assert are_of_two_codes(one, other) == are_of_two_codes(other, one) == are_two

@@ -10,7 +10,7 @@ from contracts.v1.claims import Change, Claim, Place, Reading, Relation
 from contracts.v1.entries import Entry
 from services.shared.knowledge.profile import LIKELY, is_outdated
 
-UPDATE, UNSURE, CONTRADICTION = 0.6, 0.4, 0.6
+UPDATE, UNSURE, CONTRADICTION = 0.8, 0.6, 0.7
 """From these on an update is believed, is for the user to decide, and two statements contradict each other."""
 
 ENDS = 0.15
@@ -19,7 +19,11 @@ ENDS = 0.15
 MOST_PAIRS = 24
 _LONGEST_NEW = 300
 _SHORTEST_WORD = 4
+_SHORTEST_CODE = 4
 _WORD = re.compile(r"\w+")
+_CODE = re.compile(r"[^\W\d_]+[-_.]?\d[\w@.-]*|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
+"""Letters and digits in one word, as OPS-482, b659fe and kim.428@shop.example, which name one thing among many."""
+
 
 Effect: TypeAlias = Literal["superseded", "in part"]
 
@@ -86,13 +90,25 @@ def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Ch
 
     Of several claims those are meant of whose slot it has a claim, or of whose value it has a word.
     """
-    if relation.update < UPDATE:
+    if relation.update < UPDATE or are_of_two_codes(*pair.texts):
         return ()
     here = [one for one in _claimed(pair.older) if one.sentence == pair.sentence]
     slots, words = {(one.kind, one.slot) for one in claims}, _words(pair.new)
     meant = [one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, pair.older))]
     gone = [one for one in (here if len(here) == 1 else meant) if one in stated(pair.older)]
     return tuple(_change(one, pair.older, relation) for one in gone)
+
+
+def are_of_two_codes(one: str, other: str) -> bool:
+    """Whether two texts name things by codes, and have none in common: what was said of OPS-482 holds for it alone."""
+    codes, others = _codes(one), _codes(other)
+    return bool(codes and others) and codes.isdisjoint(others)
+
+
+def _codes(text: str) -> set[str]:
+    return {
+        word for word in _CODE.findall(text.casefold()) if any(map(str.isdigit, word)) and len(word) >= _SHORTEST_CODE
+    }
 
 
 def _change(claim: Claim, entry: Entry, relation: Relation) -> Change:
@@ -127,6 +143,7 @@ def judge(
         before = found.get(pair.older.id, Judgement(pair.older))
         is_unsure = UNSURE <= relation.update < UPDATE
         in_doubt = is_unsure or (contradictions and relation.contradiction >= CONTRADICTION)
+        in_doubt = in_doubt and not are_of_two_codes(*pair.texts)
         changes = (*before.changes, *ended(pair, relation, claims))
         found[pair.older.id] = Judgement(pair.older, changes, before.in_doubt or in_doubt)
     return [one for one in found.values() if one.changes or one.in_doubt]
