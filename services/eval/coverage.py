@@ -19,12 +19,12 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from services.cli.common import fail, out
 from services.eval.datasets import chats
+from services.shared.app import open_embedder_of
 from services.shared.commands.formats import FormatError, Question
 from services.shared.core.analysis import telling_terms
 from services.shared.core.embedding import embed_each, made_by
 from services.shared.core.sessions import sessions_of
 from services.shared.core.summaries import Sentence
-from services.shared.embedders import open_embedder
 from services.shared.knowledge.profile import claimed
 from services.shared.knowledge.summaries import session_summary, spine_of
 from services.shared.settings import Settings
@@ -159,8 +159,7 @@ def coverage(
 
 
 async def _as_read(turns: Iterable[Turn]) -> dict[str, Overview]:
-    settings = Settings()
-    embedder = await open_embedder("memorybus", cache_dir=settings.cache, threads=settings.embedder_threads)
+    embedder = await open_embedder_of(Settings(embedder="memorybus", reader="memorybus"))
     assert embedder is not None
     try:
         return await overviews(turns, embedder)

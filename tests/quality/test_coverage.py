@@ -15,6 +15,7 @@ from contracts.v1.claims import Claim, Reading, Relation
 from services.eval import app, coverage
 from services.eval.coverage import covered, overviews
 from services.eval.datasets import chats
+from services.shared.settings import Settings
 from tests.apps.fakes import FakeEmbedder
 from tests.claims import a_claim, a_task
 
@@ -71,11 +72,11 @@ async def test_a_question_is_covered_when_half_of_an_answer_is_shown(tmp_path: P
 
 
 def test_the_command_prints_it_by_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def opened(provider: str, **_: object) -> Reads:
-        assert provider == "memorybus"
+    async def opened(settings: Settings) -> Reads:
+        assert (settings.embedder, settings.reader) == ("memorybus", "memorybus")
         return Reads()
 
-    monkeypatch.setattr(coverage, "open_embedder", opened)
+    monkeypatch.setattr(coverage, "open_embedder_of", opened)
     result = CliRunner().invoke(app, ["coverage", str(written(tmp_path))])
     assert result.exit_code == 0, result.output
     assert "2 of 3 questions are covered: 0.67" in " ".join(result.output.split())
