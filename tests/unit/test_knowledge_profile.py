@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry, Saying
-from services.shared.knowledge.profile import KINDS, LIKELY, SURE, ClaimedFact, claimed, kind_of
+from services.shared.knowledge.profile import KINDS, LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
 from tests.stores.builders import NOON, an_entry, minutes
 
 VALUES = ("Ghent", "Bruges", "Ostend")
@@ -232,3 +232,16 @@ def test_what_was_said_again_since_has_not_ended() -> None:
     home = stating("like", "Ghent", 0, last_said_at=NOON + minutes(5))
     (known,) = [one for one in claimed([home, ending(home, 3)]) if one.entry is home]
     assert known.until is None
+
+
+def test_of_whom_a_text_does_not_name_nothing_is_the_user_s_own_or_ends_another() -> None:
+    mine, theirs = stating("home", "Ghent", 0), stating("home", "Bruges", 1)
+    (claim,) = theirs.claims
+    theirs = theirs.model_copy(update={"claims": (claim.model_copy(update={"of_user": False}),)})
+    other = theirs.model_copy(update={"id": "another", "text": theirs.text.replace("Bruges", "Ostend")})
+    facts = claimed([mine, theirs, other])
+    assert {(one.owner, one.value, one.until) for one in facts} == {
+        (ME, "Ghent", None),
+        (SOMEBODY, "Bruges", None),
+        (SOMEBODY, "Ostend", None),
+    }

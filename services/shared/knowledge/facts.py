@@ -102,7 +102,7 @@ def known_of(
         Known(
             replace(fact, until=_time_over(fact, now)) if now else fact,
             refs[fact.owner],
-            labels.get(fact.owner, fact.whose or ME),
+            labels.get(fact.owner, fact.whose or fact.owner),
             before,
             any((id_, fact.key) in unclear for id_ in ids_of(fact)),
         )

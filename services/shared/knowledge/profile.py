@@ -25,6 +25,9 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 """Two entries each, by id."""
 
 ME = "me"
+SOMEBODY = "somebody"
+"""Whose it is that a text does not name: of several of them, so that no value takes the place of another."""
+
 """Whose what the user says of themselves is."""
 
 _Value: TypeAlias = tuple[str, str, str]
@@ -166,7 +169,7 @@ def claimed(
         if (latest := told.get(again)) is not None:
             told[again] = replace(latest, again=(*latest.again, one.entry))
             continue
-        if not kind_of(one.claim.slot).holds_many and one.state == "sure":
+        if one.state == "sure" and one.owner != SOMEBODY and not kind_of(one.claim.slot).holds_many:
             one = _ended(one, newer[one.key], partners)
             newer[one.key].append(one)
         told[again] = one
@@ -285,4 +288,6 @@ def _owner(claim: Claim, entry: Entry, names: Mapping[str, str]) -> tuple[str, s
     if not claim.of_user and claim.whose is not None:
         whose = entry.text[slice(*claim.whose)]
     slug = slug_of(whose)
-    return (whose, names.get(slug, slug)) if slug else ("", ME)
+    if not slug:
+        return "", ME if claim.of_user else SOMEBODY
+    return whose, names.get(slug, slug)
