@@ -20,11 +20,16 @@ _SLOTS = {
 """The slots of the rules by their names; of others nothing is learned but that something is stated."""
 
 
+_TIMES = {"plain": 6}
+"""So often come statements in plain words: in the others these mostly stand in quotations, questions and jokes."""
+
+
 def read_rows(folder: Path) -> list[Chat]:
     """Statements and what only looks like one (`facts.tsv`, `sentences`), wishes and what looks like one."""
     turns = [*_facts(folder / "facts.tsv"), *_wishes(folder / "unwanted.tsv")]
     for file in sorted((folder / "sentences").glob("*.jsonl")):
-        turns += map(_sentence, map(json.loads, file.read_text(encoding="utf-8").splitlines()))
+        read = list(map(_sentence, map(json.loads, file.read_text(encoding="utf-8").splitlines())))
+        turns += read * _TIMES.get(file.stem, 1)
     return [Chat("sentences", turns, ())]
 
 
