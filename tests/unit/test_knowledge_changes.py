@@ -167,6 +167,7 @@ def test_of_a_long_text_the_sentences_that_claim_anything_are_compared() -> None
         ("Commit b659fe was reverted", "b659fe is back", False),
         ("My rent is 950 euros", "it is 980 now, for flat 12b-4", False),
         ("The flight is at 14:30", "it leaves at 15:10", False),
+        ("My password is tulip77", "It is rose88 now", False),
     ],
 )
 def test_what_was_said_of_one_code_holds_for_it_alone(one: str, other: str, *, are_two: bool) -> None:

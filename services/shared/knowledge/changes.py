@@ -20,6 +20,7 @@ MOST_PAIRS = 24
 _LONGEST_NEW = 300
 _SHORTEST_WORD = 4
 _SHORTEST_CODE = 4
+_DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
 _CODE = re.compile(r"[^\W\d_]+[-_.]?\d[\w@.-]*|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
 """Letters and digits in one word, as OPS-482, b659fe and kim.428@shop.example, which name one thing among many."""
@@ -100,9 +101,13 @@ def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Ch
 
 
 def are_of_two_codes(one: str, other: str) -> bool:
-    """Whether two texts name things by codes, and have none in common: what was said of OPS-482 holds for it alone."""
+    """Whether two texts name things of one series by their codes, and none in both: OPS-482 is not OPS-956."""
     codes, others = _codes(one), _codes(other)
-    return bool(codes and others) and codes.isdisjoint(others)
+    return codes.isdisjoint(others) and not set(map(_series, codes)).isdisjoint(map(_series, others))
+
+
+def _series(code: str) -> str:
+    return _DIGITS.sub("0", code)
 
 
 def _codes(text: str) -> set[str]:
