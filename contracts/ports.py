@@ -236,6 +236,14 @@ class Reader(Protocol):
         """
         ...
 
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """What is read in each of the texts, where their vectors are not wanted.
+
+        Raises:
+            TextRefused: one of the texts cannot be read.
+        """
+        ...
+
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
         """Of pairs of an earlier and a later text of one user, what the later is to the earlier.
 

@@ -193,12 +193,15 @@ class FakeReader(FakeEmbedder):
         self.reader = reader
         self.relations = {**dict.fromkeys(updates, Relation(0, 0, 0, 1)), **relations}
         self.knows = knows
-        self.read: list[str] = []
+        self.has_read: list[str] = []
         self.compared: list[tuple[str, str]] = []
 
     async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
-        self.read += texts
+        self.has_read += texts
         return await self.embed(texts), [self.knows.get(text) or Reading((home(text),), ends=0.5) for text in texts]
+
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        return (await self.embed_and_read(texts))[1]
 
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
         self.compared += pairs

@@ -70,7 +70,7 @@ async def test_a_delivery_that_comes_twice_is_read_once(store: TextStore) -> Non
     reader, vectors = FakeReader(), FakeVectors()
     first = await embedded(store, entries, reader, vectors)
     assert await embedded(store, entries, reader, vectors) == first
-    assert reader.read == [GHENT]
+    assert reader.has_read == [GHENT]
 
 
 async def test_another_text_of_the_entry_is_read_anew(store: TextStore) -> None:
@@ -143,11 +143,11 @@ async def test_settling_with_a_reader_reads_all_that_was_embedded_by_a_model_tha
         **{one.text: ("reader-1", 1) for one in said},
         told.text: ("reader-1", 0),
     }
-    assert told.text not in reader.read
+    assert told.text not in reader.has_read
     versions = {entry.id: entry.version for entry in await store.scan(after="", limit=9)}
     await Reindexer(store, vectors, reader).settle()
     assert {entry.id: entry.version for entry in await store.scan(after="", limit=9)} == versions
-    assert len(reader.read) == 3
+    assert len(reader.has_read) == 3
 
 
 async def test_going_back_to_a_model_that_reads_nothing_keeps_what_was_read_and_only_new_texts_are_read_then(
@@ -162,7 +162,7 @@ async def test_going_back_to_a_model_that_reads_nothing_keeps_what_was_read_and_
     assert await read_by(store) == {GHENT: ("reader-1", 1), "I live in Rome.": (None, 0)}
     await Reindexer(store, vectors, reader).settle()
     assert await read_by(store) == {GHENT: ("reader-1", 1), "I live in Rome.": ("reader-1", 1)}
-    assert reader.read == [GHENT, "I live in Rome."]
+    assert reader.has_read == [GHENT, "I live in Rome."]
 
 
 async def test_what_another_reader_read_is_read_anew(store: TextStore) -> None:

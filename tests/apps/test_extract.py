@@ -83,7 +83,7 @@ async def test_reading_anew_with_other_heads_leaves_them(memory: Memory) -> None
     await embedded(memory, turn, vectors)
     await Reindexer(memory.store, vectors, other).settle()
     assert (await memory.entry(turn)).claims == read.claims
-    assert other.read == []
+    assert other.has_read == []
     assert await read_anew("reader-2", memory.store, _nobody_hears) == 0
 
 

@@ -34,9 +34,11 @@ class ReadingBeside:
 
     async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
         """The vectors of texts, and what is read in each."""
-        vectors = await self._embedder.embed(texts)
-        _, readings = await (await self._reading()).embed_and_read(texts)
-        return vectors, readings
+        return await self._embedder.embed(texts), await self.read(texts)
+
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """What is read in each text."""
+        return await (await self._reading()).read(texts)
 
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
         """What the second text of each pair is to the first."""

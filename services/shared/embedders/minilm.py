@@ -168,6 +168,10 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
                 readings[place] = found
         return vectors, readings
 
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """What is read in the first 256 tokens of each text."""
+        return (await self.embed_and_read(texts))[1]
+
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
         """What the second text of each pair is to the first; of both together the first 256 tokens are read."""
         if self._closed:
