@@ -99,14 +99,14 @@ class Entry(Message):
     word by word: `line_sources` names them for every line. The originals are archived, and `rolled_up_into` it.
 
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
-    `superseded_by` it, and was valid until then. Where that was in part, as its user decided of what states more
-    than that, it stays active, and `outdated` are the texts of the facts in it that are so no longer. With those it
-    `conflicts_with` it cannot be true, and all stay.
+    `superseded_by` it, and was valid until then. Where that was in part it stays active, and `outdated` are the values
+    in it that are so no longer. With those it `conflicts_with` it cannot be true, and all stay.
 
     `claims` are what its text states, in the order of the text, as the reader `read_by` found it, a language model
     where that begins with `model:`; null: nobody has read it yet. `decided_claims` are what its user said of them, in
     the order of the text: it holds whoever reads it.
-    `changes` are the claims of earlier entries that it ended; they hold again when this entry is gone.
+    `changes` are the claims of earlier entries that it ended, or would end where the two are in conflict; they hold again
+    when this entry is gone.
     """
 
     id: str
