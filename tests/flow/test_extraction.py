@@ -13,7 +13,6 @@ from contracts import flow, subjects
 from contracts.v1.commands import ForgetRequest, ListRequest
 from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry
-from contracts.v1.profile import ProfileRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running
 from services.shared import telemetry
@@ -121,8 +120,6 @@ async def test_instructions_and_inventions_are_dropped_and_what_was_said_is_kept
     assert (fact.text, fact.span, fact.level) == ("Home: Porto", "We moved to Porto", 2)
     everything = (await client.list(ListRequest(user_id="ann"))).model_dump_json()
     assert not any(word in everything for word in ("evil", "bank", "Lisbon"))
-    profile = await client.request(flow.PROFILE, ProfileRequest(user_id="ann"), patience=5.0)
-    assert [known.text for known in profile.facts if known.memory_key == "profile|person|me|home"]
 
 
 async def test_a_forgotten_turn_takes_its_facts_out_of_every_file(
