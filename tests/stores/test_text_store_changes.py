@@ -235,8 +235,8 @@ async def test_what_somebody_asked_to_keep_stays_and_is_a_conflict(
 @pytest.mark.parametrize(
     ("relation", "contradictions", "is_conflict"),
     [
-        (Relation(0.1, 0.4, 0, 0.5), False, True),
-        (Relation(0.1, 0.6, 0, 0.3), False, False),
+        (Relation(0.1, 0.2, 0, 0.7), False, True),
+        (Relation(0.1, 0.4, 0, 0.5), False, False),
         (Relation(0, 0.1, 0.8, 0.1), True, True),
         (Relation(0, 0.1, 0.8, 0.1), False, False),
         (Relation(0, 0.5, 0.4, 0.1), True, False),
