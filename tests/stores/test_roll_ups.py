@@ -191,10 +191,10 @@ async def test_what_was_said_again_meanwhile_comes_back_superseded_by_that(text_
 
 
 async def test_what_is_no_longer_so_comes_back_superseded(text_store: TextStore, user: str) -> None:
-    old = await say(text_store, user, "I am allergic to kayak glue", "The kayak is red")
+    old = await say(text_store, user, "I am allergic to kayak glue.", "The kayak is red.")
     made = replica(text_store, await embedded(old))
     await asked(made, user, "kayak")
-    (denial,) = await say(text_store, user, "I am no longer allergic to kayak glue", days=1)
+    (denial,) = await say(text_store, user, "I am no longer allergic to kayak glue.", days=1)
     is_new = Reading((claim(denial.text, "no longer allergic", "allergy", is_new=True),))
     reader = FakeReader(updates=[(old[0].text, denial.text)], knows={denial.text: is_new})
     await settle(text_store, [denial], reader)

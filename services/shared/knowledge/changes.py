@@ -89,14 +89,15 @@ def to_compare(older: Iterable[Entry], new: str) -> list[Pair]:
 def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Change, ...]:
     """The claims of the older sentence that the new text ends; given what that claims itself.
 
-    Of several claims those are meant of whose slot it has a claim, or of whose value it has a word.
+    Those are meant of whose slot it has a claim, or of whose value it has a word: where a locker is ends no code of it.
+    What claims nothing itself ("it is over") means the only claim there is.
     """
     if relation.update < UPDATE or are_of_two_codes(*pair.texts):
         return ()
     here = [one for one in _claimed(pair.older) if one.sentence == pair.sentence]
     slots, words = {(one.kind, one.slot) for one in claims}, _words(pair.new)
     meant = [one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, pair.older))]
-    gone = [one for one in (here if len(here) == 1 else meant) if one in stated(pair.older)]
+    gone = [one for one in (here if len(here) == 1 and not claims else meant) if one in stated(pair.older)]
     return tuple(_change(one, pair.older, relation) for one in gone)
 
 
