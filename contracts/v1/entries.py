@@ -105,8 +105,8 @@ class Entry(Message):
     `claims` are what its text states, in the order of the text, as the reader `read_by` found it, a language model
     where that begins with `model:`; null: nobody has read it yet. `decided_claims` are what its user said of them, in
     the order of the text: it holds whoever reads it.
-    `changes` are the claims of earlier entries that it ended, or would end where the two are in conflict; they hold again
-    when this entry is gone.
+    `changes` are the claims of earlier entries that it ended, or would end where the two are in conflict; they hold
+    again when this entry is gone.
     """
 
     id: str

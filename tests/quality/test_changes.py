@@ -12,8 +12,9 @@ from services.shared.embedders.minilm import ReadingMiniLmEmbedder
 from services.shared.settings import Settings
 
 HERE = Path(__file__).parent
-FILES = [HERE / "changes.tsv", HERE / "changes_held_out.tsv"]
-PRECISION, RECALL = 0.5, 0.2
+FLOORS = {"changes": (0.93, 0.39), "changes_held_out": (0.7, 0.31)}
+"""Least precision and recall, a little below what was measured when they were set."""
+FILES = [HERE / f"{name}.tsv" for name in FLOORS]
 
 
 @pytest.fixture
@@ -26,8 +27,9 @@ async def reader() -> AsyncIterator[ReadingMiniLmEmbedder]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_updates_are_told_from_what_only_looks_like_them(file: Path, reader: ReadingMiniLmEmbedder) -> None:
     found = quality(await judged(read_pairs(file), reader), "update")
-    assert found.precision >= PRECISION
-    assert found.recall >= RECALL
+    precision, recall = FLOORS[file.stem]
+    assert found.precision >= precision
+    assert found.recall >= recall
 
 
 def test_there_are_as_many_pairs_as_promised() -> None:

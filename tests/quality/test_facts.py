@@ -16,8 +16,9 @@ from services.shared.reading.matching import Noted, told_right
 from tests.stores.builders import an_entry
 
 HERE = Path(__file__).parent
-FILES = [HERE / "facts.tsv", HERE / "facts_held_out.tsv"]
-_PRECISION, _RECALL = 0.5, 0.3
+FLOORS = {"facts": (0.81, 0.75), "facts_held_out": (0.73, 0.67)}
+"""Least precision and recall, a little below what was measured when they were set."""
+FILES = [HERE / f"{name}.tsv" for name in FLOORS]
 
 
 class Sentence(NamedTuple):
@@ -66,8 +67,9 @@ async def test_facts_are_told_from_what_only_looks_like_them(reader: ReadingMini
     matches = [told_right(told(row.text, one), row.noted) for row, one in zip(rows, readings, strict=True)]
     found = [match for its in matches for match in its]
     right = len([match for match in found if match.claim is not None])
-    assert sum(match.is_right for match in found) >= _PRECISION * len(found) > 0
-    assert right >= _RECALL * sum(len(row.noted) for row in rows)
+    precision, recall = FLOORS[file.stem]
+    assert sum(match.is_right for match in found) >= precision * len(found) > 0
+    assert right >= recall * sum(len(row.noted) for row in rows)
 
 
 def test_half_of_as_many_sentences_as_promised_are_traps() -> None:

@@ -168,6 +168,11 @@ def test_of_a_long_text_the_sentences_that_claim_anything_are_compared() -> None
         ("My rent is 950 euros", "it is 980 now, for flat 12b-4", False),
         ("The flight is at 14:30", "it leaves at 15:10", False),
         ("My password is tulip77", "It is rose88 now", False),
+        ("My mail is kim.428@shop.example", "It is k77@post.example now", False),
+        ("Ticket OPS-428 is with billing", "kim.428@shop.example is on the starter plan", True),
+        ("Ticket OPS-428 is with billing", "Commit b428fe was replaced", True),
+        ("The fix is in b659fe.", "b659fe was reverted", False),
+        ("The fix is in b659fe.", "b956fe was reverted", True),
     ],
 )
 def test_what_was_said_of_one_code_holds_for_it_alone(one: str, other: str, *, are_two: bool) -> None:

@@ -22,7 +22,7 @@ _SHORTEST_WORD = 4
 _SHORTEST_CODE = 4
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
-_CODE = re.compile(r"[^\W\d_]+[-_.]?\d[\w@.-]*|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
+_CODE = re.compile(r"[^\W\d_]+[-_.]?\d(?:[\w@.-]*\w)?|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
 """Letters and digits in one word, as OPS-482, b659fe and kim.428@shop.example, which name one thing among many."""
 
 
@@ -102,13 +102,24 @@ def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Ch
 
 
 def are_of_two_codes(one: str, other: str) -> bool:
-    """Whether two texts name things of one series by their codes, and none in both: OPS-482 is not OPS-956."""
+    """Whether two texts name things by codes of one series, or of different kinds, and none in both.
+
+    OPS-482 is neither OPS-956 nor kim.482@shop.example; where rose88 stood, tulip77 may.
+    """
     codes, others = _codes(one), _codes(other)
-    return codes.isdisjoint(others) and not set(map(_series, codes)).isdisjoint(map(_series, others))
+    if not codes or not others or not codes.isdisjoint(others):
+        return False
+    is_of_one_series = not set(map(_series, codes)).isdisjoint(map(_series, others))
+    return is_of_one_series or set(map(_kind, codes)).isdisjoint(map(_kind, others))
 
 
 def _series(code: str) -> str:
     return _DIGITS.sub("0", code)
+
+
+def _kind(code: str) -> str:
+    """What joins the parts of a code: an address has an @, a ticket a hyphen, and a hash nothing."""
+    return "@" if "@" in code else "-" if not code.isalnum() else ""
 
 
 def _codes(text: str) -> set[str]:
