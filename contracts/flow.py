@@ -177,16 +177,15 @@ FLOW = (
     ),
     Step(
         "enrich",
-        "names, key phrases, tags, importance; what a statement supersedes or contradicts; "
-        "facts, which it proposes, where there is a language model",
+        "names, key phrases, tags, importance; has a language model read what is stated, where there is one",
         "entries",
         hears=((subjects.ENTRY_ACCEPTED, EntryAccepted), (subjects.EXTRACT_WANTED, ExtractionWanted)),
         says=(EntryEnriched,),
     ),
     Step(
         "embed",
-        "makes vectors",
-        "vectors",
+        "makes vectors; what is stated, and what of that supersedes or contradicts what was said before",
+        "vectors, entries",
         hears=((subjects.ENTRY_ENRICHED, EntryEnriched),),
         says=(EntryEmbedded,),
     ),

@@ -21,7 +21,7 @@ from contracts.text_stores import (
     Upkeep,
     UserRecords,
 )
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading, Relation
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
@@ -228,11 +228,27 @@ class Reader(Protocol):
         """Which reader this is: another one reads all anew."""
         ...
 
-    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
-        """As `embed`, and what each of the texts states, in its order.
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
+        """As `embed`, and what is read in each of the texts.
 
         Raises:
             TextRefused: one of the texts cannot be embedded.
+        """
+        ...
+
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """What is read in each of the texts, where their vectors are not wanted.
+
+        Raises:
+            TextRefused: one of the texts cannot be read.
+        """
+        ...
+
+    async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
+        """Of pairs of an earlier and a later text of one user, what the later is to the earlier.
+
+        Raises:
+            TextRefused: one of the texts cannot be read.
         """
         ...
 

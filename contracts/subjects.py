@@ -27,7 +27,7 @@ ENTRY_REFUSED = "memory.v1.entry.refused"  # leaf
 ENTRY_ENRICHED = "memory.v1.entry.enriched"
 ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
 
-EXTRACT_WANTED = "memory.v1.extract.wanted"  # published by dedupe where a language model draws facts
+EXTRACT_WANTED = "memory.v1.extract.wanted"  # published by dedupe where there is a language model
 
 DEAD = "memory.v1.dead"  # .<stage>.<share>, what a worker could not digest; see `dead`
 
@@ -141,7 +141,7 @@ EMBED = Consumer("embed", EVENTS_STREAM.name, ENTRY_ENRICHED)
 CONSUMERS = (INGEST, DEDUPE, ENRICH, EMBED)
 
 EXTRACT = Consumer("extract", EXTRACT_STREAM.name, EXTRACT_WANTED, reader=ENRICH.name)
-"""Entries that a language model is to draw facts from. It is no part of the pipeline: nothing waits for it, and its
+"""Entries that a language model is to read. It is no part of the pipeline: nothing waits for it, and its
 stream takes no more once it is full."""
 
 _SPLIT = re.compile(re.escape(PARTITION) + r"\.\{\{partition\((\d+),1\)\}\}\.\{\{wildcard\(1\)\}\}")

@@ -32,6 +32,12 @@ _GRACE = 60.0
 collect_ignore = ["frameworks"]  # they are not in this environment: tests/client/test_frameworks.py runs them in theirs
 
 
+@pytest.fixture(scope="session")
+def model_cache() -> Path:
+    """The user's own cache: a model that is ready there is not built again."""
+    return Settings().cache
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a run, whose workers share what they start.
 

@@ -10,7 +10,7 @@ from contracts.envelope import Message, Moment, Reply, Request
 
 
 class CardFact(Message):
-    """A fact on a card, in the third person; `source_ids` are the entries that state it.
+    """A fact on a card, in the user's own words; `source_ids` are the entries that state it.
 
     `in_conflict`: one of them is in a conflict that the user has not decided.
     """

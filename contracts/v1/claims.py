@@ -79,6 +79,51 @@ class Claim(Message):
         """Whether it gives a value to the same slot, and shares a part of the text with it."""
         return self.kind == "fact" and self.slot == slot and self.value[0] < value[1] and value[0] < self.value[1]
 
+    def is_within(self, place: Place) -> bool:
+        """Whether all that it names stands in a part of the text."""
+        places = (self.value, self.sentence, *((self.whose,) if self.whose else ()))
+        return all(place[0] <= begin < end <= place[1] for begin, end in places)
+
+    def moved(self, by: int) -> Claim:
+        """The same, so many characters further on."""
+        places = {"value": self.value, "sentence": self.sentence, "whose": self.whose}
+        return self.model_copy(update={name: at and (at[0] + by, at[1] + by) for name, at in places.items()})
+
+
+class Reading(NamedTuple):
+    """What is read in a text: its `claims` in its order, and how likely it is that it says that something is so no
+    longer (`ends`), or asks not to be remembered (`wish`)."""
+
+    claims: tuple[Claim, ...] = ()
+    ends: float = 0.0
+    wish: float = 0.0
+
+
+class Relation(NamedTuple):
+    """What a later text is to an earlier one of the same user, how likely each; together 1.
+
+    `update`: it says, or clearly implies, that what the earlier one said has another value now, is over, or is done.
+    `contradiction`: not both can be so, and it does not say that anything changed.
+    """
+
+    unrelated: float
+    compatible: float
+    contradiction: float
+    update: float
+
+
+class Change(Message):
+    """A claim of an earlier entry that a text says is so no longer, has another value, or is done.
+
+    It names the claim by its entry and its place there. `confidence`: how often what is as sure is right.
+    """
+
+    entry_id: str
+    kind: Literal["fact", "task"] = "fact"
+    slot: Slot = "other_fact"
+    value: Place
+    confidence: float = Field(ge=0, le=1)
+
 
 class DecidedClaim(Message):
     """What the user says of a claim: that it `is_so`, or is not, and since when. It has no words, as a claim has none.

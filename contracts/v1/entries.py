@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, computed_field, field
 
 from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
-from contracts.v1.claims import Claim, DecidedClaim
+from contracts.v1.claims import Change, Claim, DecidedClaim
 from contracts.v1.facts import FactSource
 from contracts.v1.facts import Subject as Subject
 from contracts.v1.turns import EntryType, Frame, Role
@@ -89,8 +89,8 @@ class Entry(Message):
 
     `asked` counts how often it was among the answers to a question, `asked_at` is when last.
 
-    Of what a model drew from a turn, `source` is `model`, `ordinal` 1 or more, and `span` the part that says so. It
-    takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
+    Of what a model drew from a turn in an older version, `source` is `model`, `ordinal` 1 or more, and `span` the part
+    that says so.
 
     `neighbour_tags` are proposed, and none of its `tags`: they go with the entries that they come from, and there are
     none once its user has changed the tags (`tags_edited`).
@@ -99,12 +99,14 @@ class Entry(Message):
     word by word: `line_sources` names them for every line. The originals are archived, and `rolled_up_into` it.
 
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
-    `superseded_by` it, and was valid until then. Where that was in part, as its user decided of what states more
-    than that, it stays active, and `outdated` are the texts of the facts in it that are so no longer. With those it
-    `conflicts_with` it cannot be true, and all stay.
+    `superseded_by` it, and was valid until then. Where that was in part it stays active, and `outdated` are the values
+    in it that are so no longer. With those it `conflicts_with` it cannot be true, and all stay.
 
-    `claims` are what its text states, in the order of the text, as the reader `read_by` found it; null: nobody has
-    read it yet. `decided_claims` are what its user said of them, in the order of the text: it holds whoever reads it.
+    `claims` are what its text states, in the order of the text, as the reader `read_by` found it, a language model
+    where that begins with `model:`; null: nobody has read it yet. `decided_claims` are what its user said of them, in
+    the order of the text: it holds whoever reads it.
+    `changes` are the claims of earlier entries that it ended, or would end where the two are in conflict; they hold
+    again when this entry is gone.
     """
 
     id: str
@@ -141,6 +143,7 @@ class Entry(Message):
     source_ids: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     decided_claims: tuple[DecidedClaim, ...] = ()
+    changes: tuple[Change, ...] = ()
     read_by: str | None = None
     metadata_confidence: float = Field(default=0.0, ge=0, le=1)
 
@@ -269,7 +272,7 @@ class EntryAccepted(EntryEvent):
 
 
 class ExtractionWanted(EntryEvent):
-    """dedupe: a language model may draw facts from these."""
+    """dedupe, curate: a language model may read these."""
 
     subject: ClassVar[str] = subjects.EXTRACT_WANTED
     entries: tuple[EntryRef, ...]

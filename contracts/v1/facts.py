@@ -1,4 +1,4 @@
-"""Facts as a language model draws them from a turn, and as the log keeps them."""
+"""Facts that a language model drew from turns, as logs of older versions keep them, and as profiles name them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,15 @@ from contracts.envelope import Message
 Subject = Literal["profile", "people", "project", "none"]
 FactType = Literal["fact", "preference", "relationship", "friction", "habit", "commitment"]
 FactSource = Literal["turn", "model", "rollup"]
-"""What an entry is: something that was said, a fact that a model drew from it, or a roll-up of several entries."""
+"""What an entry is: something that was said, a fact that a model drew from it in an older version, or a roll-up of
+several entries."""
 
-MOST_FACTS = 3
-"""Facts that are drawn from one text at most. Those of a turn are numbered from 1, those of a corrected text after
-those of the ones before."""
-
-MOST_ORDINAL = 8 * MOST_FACTS
-"""The highest number of a fact: a turn whose corrections have so many is read no more."""
+MOST_ORDINAL = 24
+"""The highest number of a fact that was drawn from a turn, or from a correction of it."""
 
 
 class ProposedFact(Message):
-    """A fact drawn from a turn. `span` is the part of the turn that says so, word by word.
-
-    An older fact of the same `memory_key` is replaced by it, unless the key `holds_many`. `drawn_from` is a hash of the
-    text that was read; it is empty for what the turn itself said.
-    """
+    """A fact that an older version drew from a turn. `span` is the part of the turn that says so, word by word."""
 
     text: str = Field(min_length=1, max_length=400)
     span: str = Field(min_length=1, max_length=1000)
@@ -38,4 +31,3 @@ class ProposedFact(Message):
     holds_many: bool = False
     confidence: float = Field(ge=0, le=1)
     level: int = Field(ge=0, le=3)
-    drawn_from: str = ""

@@ -1,4 +1,4 @@
-"""Open loops: what was promised or is still to be done, and what the user says became of it."""
+"""Open loops: what is still to be done, and what the user says became of it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ Wanted = Literal["open", "done", "dropped", "all"]
 
 
 class OpenLoop(Message):
-    """Something to be done, in the words of the entry `entry_id`; `promised`, or only needed.
+    """Something that the user has to do, in the words of the entry `entry_id`, which said so last at `said_at`.
 
     `due_on` is the day that its sentence names, in UTC. `closed_by` is the entry that says it is done or dropped; null
-    where the user decided it (`decided`), or it is open.
+    where the user decided it (`decided`), or it is open. `role` is "user", and `promised` false: what is promised is
+    not told from what is only needed any more.
     """
 
     id: str
     text: str
     state: State
-    promised: bool
-    role: Role
+    promised: bool = False
+    role: Role = "user"
     said_at: Moment
     due_on: date | None = None
     overdue: bool = False

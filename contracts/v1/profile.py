@@ -32,13 +32,12 @@ class FormerValue(Message):
 
 
 class ProfileFact(Message):
-    """What the user stated, as `text` in the third person and as `value` of `memory_key`; `source_ids` are the entries.
+    """What the user stated, as `text` in their own words and as `value` of `memory_key`; `source_ids` are the entries.
 
     `until`: the user said that it is not so any more. `importance`: 0 to 3, always 3 where a source is pinned; one
     higher when it was told three `times`, two when ten times.
     `span`: where the text of the newest source says it, from the first character to after the last.
-    What has learned to read gives `text` in the user's own words, and an `id`, by which the user may decide whether it
-    is so; null: rules found it, and it changes with its entry alone. `is_likely`: it is not sure that this is so.
+    By `id` the user may decide whether it is so. `is_likely`: it is not sure that this is so.
     `decided`: the user said that it is.
     `in_conflict`: a source is in a conflict that the user has not decided; the other statement's facts are here, too.
     """

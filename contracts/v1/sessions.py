@@ -26,9 +26,10 @@ class Extract(Message):
 
 
 class SessionSummary(Message):
-    """What a session amounts to. `open_loops` are what nobody did or called off later in it, `people` are names.
+    """What a session amounts to. `open_loops` are what nothing said later in it ended, `commitments` plans,
+    appointments, deadlines and decisions, `people` names.
 
-    `tone` is null: no rule on words tells it honestly. `made_by`: a model wrote `one_liner`, `what_mattered` or both.
+    `tone` is null: nothing tells it honestly. `made_by`: a model wrote `one_liner`, `what_mattered` or both.
     """
 
     one_liner: Extract | None = None

@@ -105,19 +105,14 @@ class LoggedTurn(DatedTurn):
 
 
 class Proposal(Message):
-    """Something a turn says that may become an entry. Ordinal 0 is the turn itself, others are facts drawn from it."""
+    """Something a turn says that may become an entry. Ordinal 0 is the turn itself, others are facts that older
+    versions drew from it."""
 
     id: str
     turn: LoggedTurn
     ordinal: int = 0
     text: str
     fact: ProposedFact | None = None
-
-    @classmethod
-    def of_fact(cls, turn: LoggedTurn, ordinal: int, fact: ProposedFact) -> Proposal:
-        """A fact drawn from a turn."""
-        id_ = entry_id(turn.user_id, turn.space, turn.turn_id, ordinal)
-        return cls(id=id_, turn=turn, ordinal=ordinal, text=fact.text, fact=fact)
 
     @classmethod
     def logged(cls, id_: str, turn: LoggedTurn, ordinal: int, written: str) -> Proposal:

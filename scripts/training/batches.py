@@ -10,9 +10,10 @@ import numpy as np
 from chats import Chat, Label, Turn, near, place_of
 from numpy.random import Generator
 from numpy.typing import NDArray
+from pairs import Pair
 from tokenizers import Tokenizer
 
-from services.shared.reading.decode import SLOTS
+from services.shared.reading.decode import RELATIONS, SLOTS
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -23,7 +24,8 @@ LENGTHS = (32, 64, 96, 160, 256)
 STRETCHES = 128
 _FIRST, _INSIDE = 1, 2
 _QUESTIONS, _TURNS, _CHATS = 8, 40, 2
-_TURN_TOKENS, _QUESTION_TOKENS = 48, 32
+_TURN_TOKENS, _QUESTION_TOKENS, _PAIR_TOKENS = 48, 32, 96
+_OF_RELATION = (2, 7, 3, 7)
 _EMPTY = 101  # the token that every text begins with
 
 
@@ -57,6 +59,13 @@ class Reading(NamedTuple):
     ends: Floats
     is_wish: Floats
     stretches: Stretches
+
+
+class Compared(NamedTuple):
+    """Pairs of texts as one text each, and what the second is to the first, by its place in `RELATIONS`."""
+
+    texts: Texts
+    relation: Ints
 
 
 class Retrieval(NamedTuple):
@@ -175,6 +184,28 @@ def _padded(rows: Sequence[NDArray[np.generic]], length: int) -> Floats:
     return padded
 
 
+class Comparing:
+    """Pairs of texts, of which batches are drawn: as many that update as that do not; some are of no one chat."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer) -> None:
+        self._encode = tokenizer.encode
+        self._groups = [[pair for pair in pairs if pair.relation == relation] for relation in RELATIONS]
+        self._all = list(pairs)
+
+    def batch(self, random: Generator) -> Compared:
+        """So many of each relation as `_OF_RELATION` says."""
+        drawn: list[Pair] = []
+        for group, count in zip(self._groups, _OF_RELATION, strict=True):
+            drawn += [group[n] for n in random.integers(0, len(group), count)] if group else []
+        ends = [self._all[n] for n in random.integers(0, len(self._all), 2)]
+        drawn.append(Pair(ends[0].old, ends[1].new, RELATIONS[0]))
+        texts = [self._encode(pair.old, pair.new).ids for pair in drawn]
+        rows = texts + [[]] * (sum(_OF_RELATION) + 1 - len(texts))
+        known = [RELATIONS.index(pair.relation) for pair in drawn] + [-1] * (len(rows) - len(texts))
+        length = length_for(min(max(map(len, texts)), _PAIR_TOKENS))
+        return Compared(texts_of(rows, length), np.array(known, np.int32))
+
+
 class Asked:
     """Questions with the turns of their chats, of which batches are drawn: of chats with many more often."""
 
@@ -183,7 +214,7 @@ class Asked:
         for chat in chats:
             if questions := [question for question in chat.questions if question.evidence]:
                 turns = [tokenizer.encode(turn.text).ids for turn in chat.turns]
-                asked = [(tokenizer.encode(one.text).ids, one.evidence) for one in questions]
+                asked = [(tokenizer.encode(one.text).ids, one.evidence, one.stale) for one in questions]
                 self._chats.append((turns, asked))
         counts = np.sqrt([len(asked) for _, asked in self._chats])
         self._shares = counts / counts.sum()
@@ -196,8 +227,10 @@ class Asked:
         for chat in random.choice(len(self._chats), _CHATS, p=self._shares, replace=False):
             said, asked = self._chats[chat]
             drawn = [asked[n] for n in random.permutation(len(asked))[:_QUESTIONS]]
-            shown = self._shown({place for _, evidence in drawn for place in evidence}, len(said), random)
-            for question, evidence in drawn:
+            needed = {place for _, evidence, _ in drawn for place in evidence}
+            former = {place for _, _, stale in drawn for place in stale} - needed
+            shown = self._shown(needed, former, len(said), random)
+            for question, evidence, _ in drawn:
                 answers[len(questions), [len(turns) + shown.index(p) for p in evidence if p in shown]] = 1
                 questions.append(question)
             turns += [said[place] for place in shown]
@@ -211,10 +244,10 @@ class Asked:
         )
 
     @staticmethod
-    def _shown(needed: set[int], count: int, random: Generator) -> list[int]:
-        """The places of turns that answer, of some around them, and of others."""
-        shown = sorted(needed)[:_TURNS]
-        around = random.permutation(sorted(near(needed, count)))[: (_TURNS - len(shown)) // 2]
+    def _shown(needed: set[int], former: set[int], count: int, random: Generator) -> list[int]:
+        """The places of turns that answer, of those that once did, of some around them, and of others."""
+        shown = [*sorted(needed), *sorted(former)][:_TURNS]
+        around = random.permutation(sorted(near(needed, count) - former))[: (_TURNS - len(shown)) // 2]
         shown += [int(place) for place in around]
         others = [place for place in random.permutation(count) if place not in shown]
         return shown + [int(place) for place in others[: _TURNS - len(shown)]]

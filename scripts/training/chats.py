@@ -43,11 +43,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the places of the turns that answer it."""
+    """A question, the places of the turns that answer it, and of those that once did."""
 
     text: str
     kind: str
     evidence: tuple[int, ...]
+    stale: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,9 @@ def _chat(read: dict[str, Any]) -> Chat:
         )
 
     questions = [
-        Question(asked["q"], asked["kind"], tuple(places[id_] for id_ in asked["evidence"]))
+        Question(
+            asked["q"], asked["kind"], *(tuple(places[id_] for id_ in asked[key]) for key in ("evidence", "stale"))
+        )
         for asked in read["questions"]
     ]
     return Chat(read["id"], list(map(turn, read["turns"])), questions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from batches import Asked, Example, Reading, Retrieval, length_for, reading_batch, texts_of
-from losses import AT, reading_loss, retrieval_loss
+from batches import Asked, Comparing, Example, Reading, length_for, reading_batch, texts_of
+from losses import AT, comparing_loss, reading_loss, retrieval_loss
 from measure import Floats
 from network import Arrays, readings_of, states_of, untrained, vectors_of
 from numpy.random import Generator
@@ -28,14 +28,17 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How it is trained; `retrieval` is what finding turns counts for beside reading them, every so many steps."""
+    """How it is trained; `retrieval` is what finding turns counts for beside reading them, every so many steps, and
+    `comparing` what telling changes counts for."""
 
-    steps: int = 700
-    batch: int = 16
+    steps: int = 1400
+    batch: int = 20
     rank: int = 16
     rate: float = 2e-3
     retrieval: float = 1.0
-    every: int = 2
+    every: int = 4
+    comparing: float = 0.5
+    compared_every: int = 2
     seed: int = 0
     keep: int = 50
     longest: int = 160
@@ -69,45 +72,62 @@ def train(
     weights: Arrays,
     examples: Sequence[Example],
     asked: Asked | None,
+    comparing: Comparing | None,
     plan: Plan,
     checkpoint: Path | None,
-    tell: Callable[[int, float, float], object],
+    tell: Callable[[int, float, float, float], object],
+    begun_with: Mapping[str, np.ndarray] | None = None,
 ) -> Arrays:
-    """The adapter and heads after all steps; `tell` is told of each step with both losses."""
+    """The adapter and heads after all steps, which go on from those that they are `begun_with`; `tell` is told of each
+    step with the losses."""
     trained = untrained(weights, plan.rank, len(COLUMNS), plan.seed)
     trained["out.b"] = trained["out.b"].at[AT["claim:outside"]].set(1.0).at[AT["task:outside"]].set(2.0)
+    if begun_with:
+        trained = {name: jnp.asarray(begun_with[name], jnp.float32) for name in trained}
     schedule = optax.warmup_cosine_decay_schedule(0, plan.rate, min(40, plan.steps // 4), plan.steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=0.01))
     state = optimizer.init(trained)
-    step = _steps_of(weights, optimizer, plan.retrieval)
+    update = _updates_of(optimizer)
+    kinds = [_slopes_of(weights, loss) for loss in (reading_loss, retrieval_loss, comparing_loss)]
     begun, (trained, state) = _restored(checkpoint, (trained, state))
     drawer = Drawer(examples, plan.batch, plan.longest)
     for number in range(begun, plan.steps):
         random, key = np.random.default_rng([plan.seed, number]), jax.random.PRNGKey(plan.seed * 100_003 + number)
         turns = asked.batch(random) if asked and plan.retrieval and number % plan.every == 0 else None
-        trained, state, losses = step(trained, state, drawer.batch(random), turns, key)
-        tell(number + 1, float(losses[0]), float(losses[1]))
+        pairs = comparing.batch(random) if comparing and number % plan.compared_every == 1 else None
+        batches = (drawer.batch(random), turns, pairs)
+        found = [
+            (place, *kinds[place](trained, batch, jax.random.fold_in(key, place)))
+            for place, batch in enumerate(batches)
+            if batch is not None
+        ]
+        shares = [(1.0, plan.retrieval, plan.comparing)[place] for place, *_ in found]
+        trained, state = update(trained, state, [slopes for *_, slopes in found], shares)
+        losses = {place: float(loss) for place, loss, _ in found}
+        tell(number + 1, *(losses.get(place, 0.0) for place in range(len(kinds))))
         if checkpoint and (number + 1) % plan.keep == 0:
             _keep(checkpoint, number + 1, (trained, state))
     return trained
 
 
-def _steps_of(weights: Arrays, optimizer: optax.GradientTransformation, share: float) -> Callable[..., tuple]:
-    def loss(trained: Arrays, reading: Reading, turns: Retrieval | None, key: jax.Array) -> tuple:
-        first, second = jax.random.split(key)
-        read = reading_loss(weights, trained, reading, first)
-        found = retrieval_loss(weights, trained, turns, second) if turns is not None else jnp.zeros(())
-        return read + share * found, (read, found)
+def _slopes_of(weights: Arrays, loss: Callable[..., jax.Array]) -> Callable[..., tuple[jax.Array, Arrays]]:
+    """A loss with its slopes, compiled for the few shapes of its own batches: of all three together they are many."""
 
     @jax.jit
-    def step(
-        trained: Arrays, state: optax.OptState, reading: Reading, turns: Retrieval | None, key: jax.Array
-    ) -> tuple:
-        (_, losses), slopes = jax.value_and_grad(loss, has_aux=True)(trained, reading, turns, key)
-        updates, state = optimizer.update(slopes, state, trained)
-        return optax.apply_updates(trained, updates), state, losses
+    def slopes(trained: Arrays, batch: object, key: jax.Array) -> tuple[jax.Array, Arrays]:
+        return jax.value_and_grad(lambda some: loss(weights, some, batch, key))(trained)
 
-    return step
+    return slopes
+
+
+def _updates_of(optimizer: optax.GradientTransformation) -> Callable[..., tuple]:
+    @jax.jit
+    def update(trained: Arrays, state: optax.OptState, slopes: Sequence[Arrays], shares: Sequence[float]) -> tuple:
+        total = jax.tree.map(lambda *parts: sum(s * part for s, part in zip(shares, parts, strict=True)), *slopes)
+        updates, state = optimizer.update(total, state, trained)
+        return optax.apply_updates(trained, updates), state
+
+    return update
 
 
 def runner(weights: Arrays, trained: Arrays) -> Callable[[Sequence[Sequence[int]]], list[tuple[Floats, Floats]]]:

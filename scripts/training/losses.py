@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from batches import Reading, Retrieval
+from batches import Compared, Reading, Retrieval
 from network import Arrays, readings_of, states_of, vectors_of
 
-from services.shared.reading.decode import COLUMNS, SLOTS, TAGS
+from services.shared.reading.decode import COLUMNS, RELATIONS, SLOTS, TAGS
 
 AT = {name: place for place, name in enumerate(COLUMNS)}
 _TEMPERATURE = 0.05
 _OF_CLAIMS, _OF_TASKS = 1.5, 2.0
 """What a token within counts for beside one outside, of which there are many more."""
 
+_AS_BEFORE = 10.0
+
 
 def reading_loss(weights: Arrays, trained: Arrays, batch: Reading, key: jax.Array) -> jax.Array:
-    """Cross entropy of tags, slots, and what is told of stretches and texts."""
+    """Cross entropy of tags, slots, and what is told of stretches and texts; and how far texts are from where they
+    were to each other by the plain model, which knows more of them than a few chats teach."""
     of_states, of_heads = jax.random.split(key)
     states = states_of(weights, trained, *batch.texts, key=of_states)
+    plain = states_of(weights, {}, *batch.texts)[-1]
     logits = readings_of(trained, states, of_heads)
     mask = batch.texts.mask
     mean = (logits * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
@@ -30,7 +34,19 @@ def reading_loss(weights: Arrays, trained: Arrays, batch: Reading, key: jax.Arra
         + 0.3 * _yes_or_no(mean[:, AT["ends"]], batch.ends, batch.ends >= 0)
         + 0.3 * _yes_or_no(mean[:, AT["wish"]], batch.is_wish, everywhere)
         + _told(logits, batch)
+        + _AS_BEFORE * _moved(vectors_of(states[-1], batch.texts.mask), vectors_of(plain, batch.texts.mask))
     )
+
+
+def comparing_loss(weights: Arrays, trained: Arrays, batch: Compared, key: jax.Array) -> jax.Array:
+    """Cross entropy of what the second of two texts is to the first."""
+    of_states, of_heads = jax.random.split(key)
+    logits = readings_of(trained, states_of(weights, trained, *batch.texts, key=of_states), of_heads)
+    mask = batch.texts.mask
+    start = AT[f"pair:{RELATIONS[0]}"]
+    mean = (logits[..., start : start + len(RELATIONS)] * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
+    known = jnp.maximum(batch.relation, 0)[:, None]
+    return _mean(-jnp.take_along_axis(jax.nn.log_softmax(mean), known, 1)[:, 0], batch.relation >= 0)
 
 
 def retrieval_loss(weights: Arrays, trained: Arrays, batch: Retrieval, key: jax.Array) -> jax.Array:
@@ -64,6 +80,10 @@ def _told(logits: jax.Array, batch: Reading) -> jax.Array:
     return 0.5 * _mean(-of_slot, slot >= 0) + sum(
         0.3 * _yes_or_no(mean[:, AT[name]], known, known >= 0) for name, known in told
     )
+
+
+def _moved(vectors: jax.Array, plain: jax.Array) -> jax.Array:
+    return jnp.square(vectors @ vectors.T - plain @ plain.T).mean()
 
 
 def _yes_or_no(logits: jax.Array, known: jax.Array, counts: jax.Array) -> jax.Array:

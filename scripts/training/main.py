@@ -10,15 +10,17 @@ import time
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from batches import Asked, examples
+from batches import Asked, Comparing, examples
 from chats import Chat, read_dialogues, read_folder
 from fit import Plan, runner, train
-from measure import CUTS, Found, calibrated, figures_at, found_in, retrieval_figures, sureness
+from measure import CUTS, Found, calibrated, comparing_figures, figures_at, found_in, retrieval_figures, sureness
 from network import Arrays
 from page import card, report
+from pairs import Pair, pairs_in, read_pairs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rows import read_rows
 from safetensors.numpy import load_file, save_file
@@ -38,6 +40,15 @@ BEGUN = 40
 """Turns of a chat of which `--quick` tells figures."""
 
 
+class Material(NamedTuple):
+    """What is learned, and the trained file that is gone on from, if one is."""
+
+    chats: list[Chat]
+    dialogues: list[Chat]
+    pairs: list[Pair]
+    start: Path | None
+
+
 def main() -> int:
     """Train, measure, write the file and what is known of it."""
     asked = _arguments()
@@ -55,13 +66,19 @@ def main() -> int:
     asked.output.parent.mkdir(parents=True, exist_ok=True)  # not found out when all is trained
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
-    trained, curve = _trained(weights, tokenizer, learned, dialogues, plan, asked.work, is_quick=asked.quick)
+    pairs = [*read_pairs(CHATS.parent), *pairs_in(asked.chats, {chat.name for chat in held})]
+    material = Material(learned, dialogues, pairs, asked.start)
+    trained, curve = _trained(weights, tokenizer, material, plan, asked.work, is_quick=asked.quick)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
+    figures["comparing"] = _compared(
+        weights, trained, tokenizer, pairs_in(asked.chats, {chat.name for chat in learned})
+    )
     if asked.unseen:
         figures["unseen"] = _measured(weights, trained, tokenizer, read_folder(asked.unseen), calibrations)[0]
+        figures["unseen"]["comparing"] = _compared(weights, trained, tokenizer, pairs_in(asked.unseen, set()))
     figures |= {"curve": curve, "chats": [chat.name for chat in learned], "dialogues": len(dialogues)}
     _write(asked.output, trained, calibrations, figures)
-    print(json.dumps({name: figures[name] for name in ("claims", "tasks", "retrieval")}, indent=1))
+    print(json.dumps({name: figures[name] for name in ("claims", "tasks", "retrieval", "comparing")}, indent=1))
     return _learned(curve) if asked.quick else 0
 
 
@@ -74,6 +91,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="folder of the plain model; without it that of the wheel")
     parser.add_argument("--work", type=Path, default=ROOT / ".training", help="folder for what is gone on with")
     parser.add_argument("--steps", type=int, default=Plan().steps)
+    parser.add_argument("--rate", type=float, default=Plan().rate, help="highest rate of learning")
+    parser.add_argument("--start", type=Path, help="trained file to go on from, with more to learn")
     parser.add_argument("--retrieval", type=float, default=Plan().retrieval, help="weight of the loss of retrieval")
     parser.add_argument("--only", type=int, help="train on so many chats, for a learning curve")
     parser.add_argument("--seed", type=int, default=0)
@@ -90,7 +109,7 @@ def _begun(chat: Chat) -> Chat:
 def _plan(asked: argparse.Namespace) -> Plan:
     if asked.quick:
         return Plan(steps=48, batch=8, every=24, keep=1000, longest=32)
-    return Plan(steps=asked.steps, retrieval=asked.retrieval, seed=asked.seed)
+    return Plan(steps=asked.steps, rate=asked.rate, retrieval=asked.retrieval, seed=asked.seed)
 
 
 def _model(folder: Path | None) -> tuple[Arrays, Tokenizer]:
@@ -114,17 +133,17 @@ def _of_the_wheel() -> Path:
 def _trained(
     weights: Arrays,
     tokenizer: Tokenizer,
-    chats: list[Chat],
-    dialogues: list[Chat],
+    material: Material,
     plan: Plan,
     work: Path,
     *,
     is_quick: bool,
-) -> tuple[Arrays, list[tuple[int, float, float]]]:
+) -> tuple[Arrays, list[tuple[float, ...]]]:
     """What was learned, and the losses by step. In few steps they can be compared where all turns are of one kind."""
     work.mkdir(parents=True, exist_ok=True)
+    chats, dialogues, pairs, start = material
     read = [*chats, *([] if is_quick else read_rows(CHATS.parent))]
-    mark = plan.mark((read, dialogues))
+    mark = plan.mark((read, dialogues, pairs, start and start.read_bytes()))
     log = work / f"{mark}.jsonl"
     with (
         Progress(
@@ -135,16 +154,19 @@ def _trained(
         bar = progress.add_task("training", total=plan.steps)
         started = time.monotonic()
 
-        def tell(step: int, read: float, found: float) -> None:
-            written.write(json.dumps([step, round(read, 4), round(found, 4)]) + "\n")
+        def tell(step: int, read: float, found: float, told: float) -> None:
+            written.write(json.dumps([step, round(read, 4), round(found, 4), round(told, 4)]) + "\n")
             written.flush()
             seconds = time.monotonic() - started
-            progress.update(bar, completed=step, description=f"loss {read:.3f} + {found:.3f}, {seconds:.0f} s")
+            losses = f"loss {read:.3f} + {found:.3f} + {told:.3f}"
+            progress.update(bar, completed=step, description=f"{losses}, {seconds:.0f} s")
 
         asked = Asked([*chats, *dialogues], tokenizer)
         turns = [one for one in examples(read, tokenizer) if not is_quick or (one.turn.claims and one.turn.by_user)]
-        trained = train(weights, turns, asked, plan, work / f"{mark}.npz", tell)
-    told = {step: (read, found) for step, read, found in map(json.loads, log.read_text().splitlines())}
+        comparing = None if is_quick else Comparing(pairs, tokenizer)
+        begun = load_file(start) if start else {}
+        trained = train(weights, turns, asked, comparing, plan, work / f"{mark}.npz", tell, begun)
+    told = {step: tuple(losses) for step, *losses in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
 
 
@@ -154,12 +176,12 @@ def _measured(
     tokenizer: Tokenizer,
     chats: list[Chat],
     known: dict[str, Calibration] | None = None,
-) -> tuple[dict[str, object], dict[str, Calibration]]:
+) -> tuple[dict[str, Any], dict[str, Calibration]]:
     """What it finds in chats that it was not trained on. Where nothing is calibrated yet, each half is on the other."""
     run = runner(weights, trained)
     turns = examples(chats, tokenizer)
     read = run([one.ids for one in turns])
-    figures: dict[str, object] = {
+    figures: dict[str, Any] = {
         "retrieval": retrieval_figures(chats, run, lambda text: tokenizer.encode(text).ids),
         "held": [chat.name for chat in chats],
     }
@@ -171,6 +193,11 @@ def _measured(
         figures[kind] = [figures_at(found, sure, cut) for cut in CUTS]
         figures[f"{kind}_sure"] = [(round(float(a), 3), bool(b)) for a, b in zip(sure, found.right(), strict=True)]
     return figures, calibrations
+
+
+def _compared(weights: Arrays, trained: Arrays, tokenizer: Tokenizer, pairs: list[Pair]) -> list[dict[str, float]]:
+    read = runner(weights, trained)([tokenizer.encode(pair.old, pair.new).ids for pair in pairs])
+    return comparing_figures(pairs, read)
 
 
 def _crossed(found: Found, chats: list[Chat]) -> np.ndarray:
@@ -185,7 +212,7 @@ def _crossed(found: Found, chats: list[Chat]) -> np.ndarray:
     return sure
 
 
-def _write(file: Path, trained: Arrays, calibrations: dict[str, Calibration], figures: dict[str, object]) -> None:
+def _write(file: Path, trained: Arrays, calibrations: dict[str, Calibration], figures: dict[str, Any]) -> None:
     arrays = {name: np.asarray(array, np.float16) for name, array in trained.items()}
     for kind, name in (("claims", "sure.facts"), ("tasks", "sure.tasks")):
         fit = calibrations[kind]
@@ -197,10 +224,10 @@ def _write(file: Path, trained: Arrays, calibrations: dict[str, Calibration], fi
     file.with_suffix(".html").write_text(report(version, figures))
 
 
-def _learned(curve: list[tuple[int, float, float]]) -> int:
+def _learned(curve: list[tuple[float, ...]]) -> int:
     """0 where the loss fell by a fifth at least, as it does when anything is learned at all."""
     quarter = max(1, len(curve) // 4)
-    first, last = (float(np.mean([read for _, read, _ in part])) for part in (curve[:quarter], curve[-quarter:]))
+    first, last = (float(np.mean([read for _, read, *_ in part])) for part in (curve[:quarter], curve[-quarter:]))
     print(f"loss of the first steps {first:.3f}, of the last {last:.3f}")
     return 0 if last < 0.8 * first else 1
 

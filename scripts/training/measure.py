@@ -9,9 +9,10 @@ import numpy as np
 from batches import Example
 from chats import Chat
 from numpy.typing import NDArray
+from pairs import Pair
 
 from services.shared.reading.claims import Calibration
-from services.shared.reading.decode import SIGNS, Stretch, claims_in, tasks_in
+from services.shared.reading.decode import SIGNS, Stretch, claims_in, relation_in, tasks_in
 from services.shared.reading.matching import Noted, told_right
 
 Floats = NDArray[np.float32]
@@ -126,3 +127,18 @@ def retrieval_figures(chats: Sequence[Chat], run: Run, tokens: Callable[[str], S
             firsts.append(rank == 0)
             recalls.append(len(set(order[:10]) & set(question.evidence)) / len(question.evidence))
     return {"mrr": _share(ranks), "first": _share(firsts), "recall@10": _share(recalls), "questions": len(ranks)}
+
+
+def comparing_figures(pairs: Sequence[Pair], read: Sequence[tuple[Floats, Floats]]) -> list[dict[str, float]]:
+    """Of pairs that are said to be updates with at least so much confidence: how many, precision and recall."""
+    sure = np.array([relation_in(logits).update for logits, _ in read])
+    there = np.array([pair.relation == "update" for pair in pairs])
+    return [
+        {
+            "cut": cut,
+            "told": int((sure >= cut).sum()),
+            "precision": _share(there[sure >= cut]),
+            "recall": float((there & (sure >= cut)).sum() / max(there.sum(), 1)),
+        }
+        for cut in (*CUTS[1:], 0.9, 0.95)
+    ]

@@ -50,7 +50,10 @@ def untrained(weights: Arrays, rank: int, outputs: int, seed: int) -> dict[str, 
 def states_of(
     weights: Arrays, trained: Arrays, ids: jax.Array, mask: jax.Array, key: jax.Array | None = None
 ) -> list[jax.Array]:
-    """The states behind the embedding and each layer, (batch, tokens, 384) each; with a key some are dropped."""
+    """The states behind the embedding and each layer, (batch, tokens, 384) each; with a key some are dropped.
+
+    With nothing trained they are those of the plain model.
+    """
     keys: Sequence[jax.Array | None] = [None] * 2 * LAYERS if key is None else list(jax.random.split(key, 2 * LAYERS))
     words = weights["embeddings.word_embeddings.weight"][ids]
     places = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
@@ -106,7 +109,7 @@ def _attended(weights: Arrays, trained: Arrays, state: jax.Array, bias: jax.Arra
 
 def _linear(weights: Arrays, trained: Arrays, state: jax.Array, name: str) -> jax.Array:
     plain = state @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
-    return plain + (state @ trained[f"{name}.a"]) @ trained[f"{name}.b"]
+    return plain + (state @ trained[f"{name}.a"]) @ trained[f"{name}.b"] if trained else plain
 
 
 def _normalised(weights: Arrays, state: jax.Array, name: str) -> jax.Array:

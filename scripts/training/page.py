@@ -9,6 +9,7 @@ _WIDTH, _HEIGHT, _EDGE = 640, 260, 36
 _BINS = 10
 
 _OF_CLAIMS, _OF_TASKS = ("precision", "recall", "slot", "unreal"), ("precision", "recall", "unreal")
+_OF_PAIRS = ("precision", "recall")
 
 _CARD = """# {version}: what it is, and how well it reads
 
@@ -25,6 +26,10 @@ Tasks:
 {tasks}
 
 Turns that answer, by plain cosine among those of a chat: {retrieval}.
+
+Pairs of sentences of which the later changes or ends the earlier, among those that are said to:
+
+{comparing}
 """
 
 
@@ -42,12 +47,14 @@ def card(version: str, size: int, figures: Mapping[str, Any]) -> str:
         claims=_rows(figures["claims"]),
         tasks=_rows(figures["tasks"], _OF_TASKS),
         retrieval=_line(figures["retrieval"]),
+        comparing=_rows(figures["comparing"], _OF_PAIRS),
     )
     if unseen := figures.get("unseen"):
         text += (
             f"\nOf {len(unseen['held'])} chats whose writers and labellers it never met:\n\n"
             f"{_rows(unseen['claims'])}\n\nTasks:\n\n{_rows(unseen['tasks'], _OF_TASKS)}\n\n"
-            f"Turns that answer: {_line(unseen['retrieval'])}.\n"
+            f"Turns that answer: {_line(unseen['retrieval'])}.\n\nPairs:\n\n"
+            f"{_rows(unseen['comparing'], _OF_PAIRS)}\n"
         )
     return text
 
@@ -55,7 +62,7 @@ def card(version: str, size: int, figures: Mapping[str, Any]) -> str:
 def _rows(figures: Sequence[Mapping[str, float]], names: Sequence[str] = _OF_CLAIMS) -> str:
     head = f"| at least | told | {' | '.join(names)} |\n| --- | --- | {' | '.join('---' for _ in names)} |"
     rows = (
-        f"| {one['cut']:.1f} | {one['told']} | {' | '.join(f'{one[name]:.3f}' for name in names)} |" for one in figures
+        f"| {one['cut']:.2g} | {one['told']} | {' | '.join(f'{one[name]:.3f}' for name in names)} |" for one in figures
     )
     return "\n".join([head, *rows])
 
@@ -68,10 +75,11 @@ def _line(figures: Mapping[str, float]) -> str:
 def report(version: str, figures: Mapping[str, Any]) -> str:
     """A page with the losses by step, precision by recall, and how often what is so sure is right."""
     curve = figures["curve"]
-    smooth = [_smoothed([losses[kind] for losses in curve]) for kind in (1, 2)]
+    smooth = [_smoothed([losses[kind] for losses in curve]) for kind in (1, 2, 3)]
     parts = [
         _chart("Loss of reading by step", [list(enumerate(smooth[0]))]),
         _chart("Loss of retrieval by step", [list(enumerate(smooth[1]))]),
+        _chart("Loss of telling changes by step", [list(enumerate(smooth[2]))]),
         _chart("Precision by recall, claims and tasks", [_pairs(figures["claims"]), _pairs(figures["tasks"])]),
         _chart(
             "Right, by how sure it is: claims and tasks", [_reliable(figures[f"{k}_sure"]) for k in ("claims", "tasks")]

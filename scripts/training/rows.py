@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from chats import Chat, Label, Turn
 
@@ -18,9 +20,16 @@ _SLOTS = {
 """The slots of the rules by their names; of others nothing is learned but that something is stated."""
 
 
+_TIMES = {"plain": 6}
+"""So often come statements in plain words: in the others these mostly stand in quotations, questions and jokes."""
+
+
 def read_rows(folder: Path) -> list[Chat]:
-    """Statements and what only looks like one (`facts.tsv`), wishes and what looks like one (`unwanted.tsv`)."""
+    """Statements and what only looks like one (`facts.tsv`, `sentences`), wishes and what looks like one."""
     turns = [*_facts(folder / "facts.tsv"), *_wishes(folder / "unwanted.tsv")]
+    for file in sorted((folder / "sentences").glob("*.jsonl")):
+        read = list(map(_sentence, map(json.loads, file.read_text(encoding="utf-8").splitlines())))
+        turns += read * _TIMES.get(file.stem, 1)
     return [Chat("sentences", turns, ())]
 
 
@@ -43,3 +52,21 @@ def _wishes(file: Path) -> Iterator[Turn]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:]):
         mark, _, text = line.partition("\t")
         yield Turn(f"w{number}", by_user=True, text=text.replace("\\n", "\n"), is_wish=mark == "+", is_read=False)
+
+
+def _sentence(row: dict[str, Any]) -> Turn:
+    if "wish" in row:
+        return Turn("", by_user=True, text=row["text"], is_wish=row["wish"], is_read=False)
+    claims = tuple(
+        Label(
+            one["value"],
+            one["slot"],
+            one["about"] == "user",
+            "" if one["about"] == "user" else one["about"],
+            one["new"],
+        )
+        for one in row["claims"]
+    )
+    tasks = tuple(map(Label, row["tasks"]))
+    unreal = (Label(row["text"], row["why"]),) if row["why"] else ()
+    return Turn("", by_user=True, text=row["text"], claims=claims, tasks=tasks, not_claims=unreal, ends=row["ends"])

@@ -8,14 +8,12 @@ from services.bench import (
     changes,
     duplicates,
     engines,
-    facts,
     http,
     isolation,
     lookalikes,
     proxy,
     retrieve,
     stalls,
-    variants,
     write,
 )
 
@@ -35,5 +33,3 @@ app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=lookalikes.EPILOG)(lookalikes.lookalikes)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)
-app.command(epilog=facts.EPILOG)(facts.facts)
-app.command(epilog=variants.EPILOG)(variants.variants)

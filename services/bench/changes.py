@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
+from contracts.errors import Unavailable
+from contracts.ports import Reader
+from contracts.v1.claims import Relation
 from services.bench.pairs import Judged, PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
-from services.cli.common import out
-from services.shared.core.fact_changes import effects
-from services.shared.core.updates import Relation, relation
+from services.cli.common import fail, out
+from services.shared.embedders import open_embedder
+from services.shared.knowledge.changes import CONTRADICTION, UPDATE
+from services.shared.settings import Settings
+
+Label: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
 
 EPILOG = """Examples:\n
   memorybus bench changes tests/quality/changes.tsv\n
@@ -26,7 +33,7 @@ EPILOG = """Examples:\n
 class Pair:
     """An older and a newer text of one speaker, how they relate, and what makes the pair easy or hard."""
 
-    label: Relation
+    label: Label
     kind: str = Field(min_length=1)
     old: str = Field(min_length=1)
     new: str = Field(min_length=1)
@@ -34,22 +41,35 @@ class Pair:
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a tab-separated file with the columns label, kind, old and new; see `labelled_pairs`."""
-    return labelled_pairs(path, Pair, get_args(Relation))
+    return labelled_pairs(path, Pair, get_args(Label))
 
 
-def judged(pairs: Sequence[Pair]) -> list[Judged[Pair, Relation]]:
-    """What the rules make of the pairs."""
-    return [Judged(pair, _judge(pair)) for pair in pairs]
+async def judged(pairs: Sequence[Pair], reader: Reader) -> list[Judged[Pair, Label]]:
+    """What a reader makes of the pairs."""
+    relations = await reader.compare([(pair.old, pair.new) for pair in pairs])
+    return [Judged(pair, label_of(relation)) for pair, relation in zip(pairs, relations, strict=True)]
 
 
-def _judge(pair: Pair) -> Relation:
-    (effect,) = effects(pair.new, [pair.old])
-    if effect == "beside":
-        return "compatible"
-    return "update" if effect in ("replaced", "replaced in part") else relation(pair.old, pair.new)
+def label_of(relation: Relation) -> Label:
+    """What a memory takes a relation for."""
+    if relation.update >= UPDATE:
+        return "update"
+    if relation.contradiction >= CONTRADICTION:
+        return "contradiction"
+    return "compatible" if relation.compatible >= relation.unrelated else "unrelated"
 
 
-def quality(results: Sequence[Judged[Pair, Relation]], label: Relation) -> Quality:
+async def _judged_by_the_built_in_model(pairs: Sequence[Pair]) -> list[Judged[Pair, Label]]:
+    model = await open_embedder("memorybus", cache_dir=Settings().cache)
+    if model is None or not isinstance(model, Reader):
+        raise Unavailable("the built-in model reads nothing")
+    try:
+        return await judged(pairs, model)
+    finally:
+        await model.close()
+
+
+def quality(results: Sequence[Judged[Pair, Label]], label: Label) -> Quality:
     """How well pairs with this label are found."""
     there = sum(one.pair.label == label for one in results)
     found = [one.pair.label for one in results if one.found == label]
@@ -58,7 +78,11 @@ def quality(results: Sequence[Judged[Pair, Relation]], label: Relation) -> Quali
 
 def changes(file: PairsFile, wrong: WrongOption = False) -> None:
     """Judge labelled pairs of statements: does the newer one change the older one, or contradict it?"""
-    results = judged(pairs_or_fail(file, read_pairs))
+    pairs = pairs_or_fail(file, read_pairs)
+    try:
+        results = asyncio.run(_judged_by_the_built_in_model(pairs))
+    except Unavailable as error:
+        fail(str(error))
     out.print(_summary(results))
     for one in results if wrong else ():
         if one.found != one.pair.label and {one.found, one.pair.label} & {"update", "contradiction"}:
@@ -66,12 +90,12 @@ def changes(file: PairsFile, wrong: WrongOption = False) -> None:
             out.print(told, f"  {escape(one.pair.old)}", f"  {escape(one.pair.new)}", sep="\n")
 
 
-def _summary(results: Sequence[Judged[Pair, Relation]]) -> Table:
+def _summary(results: Sequence[Judged[Pair, Label]]) -> Table:
     table = Table(title=f"{len(results)} pairs")
     table.add_column("relation")
     for column in ("pairs", "found", "precision", "recall"):
         table.add_column(column, justify="right")
-    labels: tuple[Relation, ...] = ("update", "contradiction")
+    labels: tuple[Label, ...] = ("update", "contradiction")
     for label in labels:
         of = quality(results, label)
         table.add_row(label, str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")

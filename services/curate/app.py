@@ -54,7 +54,7 @@ from services.curate.summary_writer import SummaryWriter
 from services.shared import telemetry
 from services.shared.app import Host, Service
 from services.shared.audit import AuditTrail
-from services.shared.bus.extraction import ask_for_facts
+from services.shared.bus.extraction import offer_to_read
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
 from services.shared.llm.budget import Budget
@@ -73,8 +73,8 @@ async def build(host: Host) -> Service:
     compared = reconcile.Stores(store, vectors, host.bus.publish_events)
     scheduler = Scheduler(host, settings, stores, compared)
     longest = host.settings.max_text_bytes
-    wants_facts = partial(_ask_for_facts, host) if host.settings.extract_url is not None else None
-    editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest, wants_facts)
+    wants_reading = partial(_offer_to_read, host) if host.settings.extract_url is not None else None
+    editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest, wants_reading)
     preferences = PreferenceReader(store)
     writer = _summary_writer(host, settings, store, preferences)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
@@ -173,9 +173,9 @@ async def _list_entries(request: ListRequest, *, stores: DataStores) -> ListRepl
     return await commands.list_entries(request, store=stores.text)
 
 
-async def _ask_for_facts(host: Host, entry: Entry) -> None:
+async def _offer_to_read(host: Host, entry: Entry) -> None:
     """Have a language model read what an entry says now."""
-    await ask_for_facts([EntryRef(user_id=entry.user_id, id=entry.id)], host.bus, cause=f"version {entry.version}")
+    await offer_to_read([EntryRef(user_id=entry.user_id, id=entry.id)], host.bus, cause=f"version {entry.version}")
 
 
 def _about_the_whole(
@@ -184,7 +184,7 @@ def _about_the_whole(
     """What answers for a user's memory as a whole."""
     store, vectors = stores.text, stores.vectors
     export, shorten = partial(overview.export, store=store), partial(overview.shorten_export, store=store)
-    list_sessions = partial(sessions.list_sessions, store=store, vectors=vectors, silence=silence, writer=writer)
+    list_sessions = partial(sessions.list_sessions, store=store, silence=silence, writer=writer)
     propose = partial(themes_proposed.propose_themes, store=store, vectors=vectors)
     yield RequestHandler(flow.THEMES, partial(overview.list_themes, store=store), at_once)
     yield RequestHandler(flow.THEME_SAVE, partial(overview.save_theme, stores=stores), at_once)

@@ -17,12 +17,11 @@ from contracts.v1.cards import (
 )
 from services.curate import profile as profiles
 from services.curate.profile import Read
-from services.shared.core.aliases import Decisions, People, Person, hash_of
-from services.shared.core.cards import facts_by_entity
-from services.shared.core.facts import slug_of
-from services.shared.core.slots import Known
 from services.shared.decided import keep_decision
 from services.shared.errors import Rejected
+from services.shared.knowledge.facts import Known, facts_by_entity
+from services.shared.knowledge.people import Decisions, People, Person, hash_of
+from services.shared.knowledge.profile import slug_of
 
 _LIKELY = 50
 
@@ -50,18 +49,16 @@ def _is_called(card: EntityFacts, slug: str) -> bool:
 
 def _cards(read: Read) -> Iterator[EntityFacts]:
     """One card for each of whom or what something important is so now, then those who have several names alone."""
-    facts = facts_by_entity(read.known)
-    persons = {f"person:{person.slug}": person for person in read.people.persons}
-    several = [ref for ref, person in persons.items() if len(person.names) > 1 and ref not in facts]
-    for ref in (*facts, *several):
-        held = facts.get(ref, [])
-        label = persons[ref].label if ref in persons else held[0].fact.entity_label
-        yield EntityFacts(
-            entity_ref=ref,
-            label=label,
-            names=(label, *_other_names(persons[ref])) if ref in persons else (label,),
-            facts=tuple(map(_fact, held)),
-        )
+    facts, persons = facts_by_entity(read.known), read.people.by_slug
+    for ref, held in facts.items():
+        person = persons.get(held[0].fact.owner)
+        names = (held[0].label, *_other_names(person)) if person else (held[0].label,)
+        yield EntityFacts(entity_ref=ref, label=held[0].label, names=names, facts=tuple(map(_fact, held)))
+    with_facts = {held[0].fact.owner for held in facts.values()}
+    for slug, person in persons.items():
+        if len(person.names) > 1 and slug not in with_facts:
+            names = (person.label, *_other_names(person))
+            yield EntityFacts(entity_ref=f"person:{slug}", label=person.label, names=names, facts=())
 
 
 def _other_names(person: Person) -> list[str]:
@@ -72,7 +69,7 @@ def _fact(known: Known) -> CardFact:
     return CardFact(
         text=known.fact.text,
         importance=known.level,
-        pinned=known.pinned,
+        pinned=known.is_pinned,
         since=known.since,
         source_ids=known.source_ids,
         in_conflict=known.in_conflict,

@@ -31,13 +31,12 @@ from services.curate.confirmations import Listed, listed_in, token_of
 from services.curate.meant import (
     LOOKED_THROUGH,
     MOST_LISTED,
-    Beside,
     Said,
     about,
     alike,
-    beside_its_words,
     entries_of,
     meant,
+    names_meant,
     said_then,
 )
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
@@ -228,15 +227,15 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
 
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     command = chat.command
-    beside = Beside() if command.when else await beside_its_words(chat)
-    found = await (_said_then(chat) if command.when else about(chat, beside))
+    names = [] if command.when else await names_meant(chat)
+    found = await (_said_then(chat) if command.when else about(chat, names))
     entries = _without_roll_ups(found, all_of_them=bool(command.when))
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
     more = " There may be more: say it again afterwards." if len(entries) == MOST_LISTED else ""
     what = f"{_memories(len(entries))} will be forgotten, as listed{_elsewhere(chat, entries)}{_summed_up(entries)}"
-    what += f", with what mentions {' or '.join(beside.names)}" if beside.names else ""
+    what += f", with what mentions {' or '.join(names)}" if names else ""
     return chat.to_confirm(f"{what}.{more}", entries)
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from contracts.ports import TextStore
-from contracts.v1.claims import Claim, ClaimId
+from contracts.v1.claims import ClaimId
 from contracts.v1.entries import Entry
 from contracts.v1.profile import DecideReply, DecideRequest
 from services.curate.commands import entry_meant
 from services.shared.changes import change_entries
 from services.shared.core.decided_claims import claim_at, decided
-from services.shared.core.facts import Fact, facts_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from services.shared.knowledge.profile import is_told
-from services.shared.tasks import apart
 from services.shared.told import as_told
 
 
@@ -23,7 +20,7 @@ async def decide(request: DecideRequest, *, store: TextStore, now: datetime | No
     """Keep with its entry whether a fact is so.
 
     Raises:
-        Rejected: there is no such fact, or rules found it.
+        Rejected: there is no such fact.
         Unavailable: others keep changing the entry, or the user is being erased.
     """
     asked = ClaimId.read(request.id)
@@ -32,8 +29,6 @@ async def decide(request: DecideRequest, *, store: TextStore, now: datetime | No
     entry = await entry_meant(request.user_id, asked.entry_id, store)
     told = await as_told(entry, store)
     claim = claim_at(told, asked.value, asked.slot) if told.status in ("active", "superseded") else None
-    if request.is_so is not None or claim is None:
-        await _refuse_rules(told, asked, claim)
     if claim is None:
         raise _nothing(request.id)
     at = now or datetime.now(UTC)
@@ -46,27 +41,6 @@ async def decide(request: DecideRequest, *, store: TextStore, now: datetime | No
     await change_entries(store, [entry], change)
     named = ClaimId(entry.id, claim.value, claim.slot)
     return DecideReply(id=str(named), is_so=request.is_so, correlation_id=request.correlation_id)
-
-
-async def _refuse_rules(entry: Entry, asked: ClaimId, claim: Claim | None) -> None:
-    """Refuse to decide what would be told by rules all the same.
-
-    Raises:
-        Rejected: rules find it in the entry.
-    """
-    by_rules = await apart(facts_of, entry)
-    if claim is None:
-        found = any(_shares(fact, asked) for fact in by_rules)
-    else:
-        value = entry.text[slice(*claim.value)]
-        found = is_told(value, [fact.value for fact in by_rules])
-    if found:
-        how = f"correct what entry {entry.id} says (entries.update), or forget it (entries.forget)"
-        raise Rejected("refused", f"rules found that, and would find it again: {how}")
-
-
-def _shares(fact: Fact, asked: ClaimId) -> bool:
-    return fact.span[0] < asked.value[1] and asked.value[0] < fact.span[1]
 
 
 def _nothing(id_: str) -> Rejected:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -21,11 +20,16 @@ from services.curate.commands import entry_meant, no_entry
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.changes import change_entries, change_record
-from services.shared.core.fact_changes import outdated_in
-from services.shared.core.lineage import conflict_key, restored, superseded_if_active, superseded_in_part
-from services.shared.core.notes import as_user_says
+from services.shared.core.lineage import (
+    changed_in_part_by,
+    conflict_key,
+    restored,
+    superseded_if_active,
+    superseded_in_part,
+)
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.knowledge.changes import effect, outdated_by
 
 _Now = Literal["over", "beside", "at odds"]
 """What a statement that holds is to the other one."""
@@ -145,17 +149,17 @@ async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, now: _Now)
 
 
 async def _put_away(one: Entry, other: Entry, stores: DataStores) -> None:
-    """Have an entry out of use, or in part where the other one is newer, and leaves some of what it states."""
-    outdated = outdated_in(as_user_says(one), as_user_says(other)) if one.created_at < other.created_at else None
-    if outdated is not None:
-        await change_entries(stores.text, [one], lambda entry: _changed_in_part(entry, other, outdated))
-        return
-    await change_entries(stores.text, [one], lambda entry: superseded_if_active(entry, other))
-    if stores.vectors is not None:
+    """Have an entry out of use; where the other one says which part of it has ended, that part alone."""
+    (changed,) = await change_entries(stores.text, [one], lambda entry: _without_what(entry, other)) or [one]
+    if stores.vectors is not None and changed.status != "active":
         await stores.vectors.remove([one.id])
 
 
-def _changed_in_part(entry: Entry, by: Entry, outdated: Collection[str]) -> Entry | None:
-    new = superseded_in_part(entry, by, outdated) or entry
+def _without_what(entry: Entry, by: Entry) -> Entry | None:
+    """An entry in use without what another one changes, which it is in conflict with no more."""
+    changes = [change for change in by.changes if change.entry_id == entry.id]
+    if changed_in_part_by(entry) != by.id and effect(entry, changes) != "in part":
+        return superseded_if_active(entry, by)
+    new = superseded_in_part(entry, by, outdated_by(entry, changes)) or entry
     new = new.model_copy(update={"conflicts_with": tuple(id_ for id_ in new.conflicts_with if id_ != by.id)})
     return new if new != entry else None

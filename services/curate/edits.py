@@ -59,8 +59,8 @@ class Editor:
     """Changes and forgets entries; texts have at most `longest` bytes.
 
     Around what leaves no words is `finishing`, which sees to the files, and to what a store that was away kept from
-    being done. What an entry said before it was redacted or forgotten is refused for a while. `wants_facts` is told of
-    what says something else now, for a language model to read it, but for what was redacted: the log lacks its turn.
+    being done. What an entry said before it was redacted or forgotten is refused for a while. `wants_reading` is told
+    of what says something else now, for a language model to read it.
     """
 
     stores: DataStores
@@ -68,7 +68,7 @@ class Editor:
     finishing: Callable[[Key, Callable[[], Awaitable[object]]], AbstractContextManager[None]]
     refuse_for: timedelta
     longest: int
-    wants_facts: Callable[[Entry], Awaitable[None]] | None = None
+    wants_reading: Callable[[Entry], Awaitable[None]] | None = None
 
     async def pin(self, request: PinRequest) -> EntryReply:
         """Pin an entry of the user.
@@ -258,8 +258,8 @@ class Editor:
             await RollUps(self.stores, self.say).have_forgotten([new], until=until)
         elif new.text != change.old.text:
             await self._put_facts_away(new)
-            if self.wants_facts is not None:
-                await self.wants_facts(new)
+        if new.text != change.old.text and self.wants_reading is not None:
+            await self.wants_reading(new)
         if (new.text, new.tags) != (change.old.text, change.old.tags):
             await take_back_tags([new], store=self.stores.text, vectors=self.stores.vectors)
         if edit.redact or new.text != change.old.text:

@@ -1,4 +1,4 @@
-"""Open loops: read off the entries when asked for; what the user decides is a record that goes with its entry."""
+"""To-dos: read off the claims of entries; what the user decides is a record that goes with its entry."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from contracts.ports import Key, Selection, TextStore
 from contracts.v1.entries import Entry
-from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleReply, SettleRequest
+from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleReply, SettleRequest, State
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import read_newest
-from services.shared.core.deeds import State
-from services.shared.core.loops import Loop, loops_in
-from services.shared.core.summaries import sayings
 from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.knowledge.tasks import Task, tasks_of
 from services.shared.tasks import apart
 from services.shared.told import as_told, read_told
 
@@ -57,27 +55,24 @@ def _found(entries: Iterable[Entry], settled: Mapping[str, State], today: date) 
     found: list[OpenLoop] = []
     for whose, own in of.items():
         heard = own if whose.persona_id is None else [*own, *of.get(Whose(whose.space, None), [])]
-        said = sayings(sorted(heard, key=lambda entry: (entry.created_at, entry.ordinal, entry.id)))
         ids = {entry.id for entry in own}
-        found += [_shown(one, whose, today) for one in loops_in(said, settled) if one.said.entry_id in ids]
+        found += [_shown(one, whose, today) for one in tasks_of(heard, settled) if one.entry.id in ids]
     return found
 
 
-def _shown(loop: Loop, whose: Whose, today: date) -> OpenLoop:
-    due = loop.due_on
+def _shown(task: Task, whose: Whose, today: date) -> OpenLoop:
+    due = task.due_on
     return OpenLoop(
-        id=loop.id,
-        text=loop.said.text,
-        state=loop.state,
-        promised=loop.promised,
-        role="assistant" if loop.said.role == "assistant" else "user",
-        said_at=loop.said.at,
+        id=task.id,
+        text=task.text,
+        state=task.state,
+        said_at=task.entry.last_said_at,
         due_on=due,
-        overdue=loop.is_open and due is not None and due < today,
-        decided=loop.decided,
-        closed_by=loop.closed_by.entry_id if loop.closed_by else None,
-        entry_id=loop.said.entry_id,
-        conversation_id=loop.said.conversation_id,
+        overdue=task.is_open and due is not None and due < today,
+        decided=task.decided,
+        closed_by=task.closed_by.id if task.closed_by else None,
+        entry_id=task.entry.id,
+        conversation_id=task.entry.conversation_id,
         persona_id=whose.persona_id,
         space=whose.space,
     )
@@ -99,7 +94,7 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
     if (
         entry is None
         or await is_hidden(store, request.user_id)
-        or request.id not in {one.id for one in loops_in(sayings([entry]))}
+        or request.id not in {one.id for one in tasks_of([entry])}
     ):
         raise Rejected("not_found", f"there is nothing to be done of the id {request.id!r}: list them")
     await keep_settled(entry, sentence, request.state, store)

@@ -14,23 +14,16 @@ from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import newest_in
 from services.shared.core import wordlists
-from services.shared.core.aliases import people_of
 from services.shared.core.analysis import analyze, telling_terms
 from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
 from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
-from services.shared.core.relations import (
-    called_otherwise,
-    is_of_others,
-    is_of_own,
-    names_of,
-    relation_in,
-    spoken_of_briefly,
-)
 from services.shared.core.time_spans import spans_named
 from services.shared.core.traits import is_mere_request
 from services.shared.decided import read_decisions
 from services.shared.erasures import is_hidden
-from services.shared.tasks import beside_the_loop
+from services.shared.knowledge.facts import known_of
+from services.shared.knowledge.people import names_of
+from services.shared.tasks import apart, beside_the_loop
 
 MOST_LISTED = 50
 LOOKED_THROUGH = 200
@@ -49,6 +42,8 @@ _SEVERAL = re.compile(r"^(?>.*?\bforget about\b).*(?:,| and | or )", re.IGNORECA
 _POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_COMPOUND = re.compile(r"\b(?:step|half|ex|god)[- ]?\w+|\w+[- ]in[- ]law\b", re.IGNORECASE)
+_OWN = ("my ", "our ")
 _WEAK = wordlists.words("chat_commands", "weak words")
 _EVER = datetime.min.replace(tzinfo=UTC)
 
@@ -87,14 +82,6 @@ class Said:
         """Where what is meant may be in use, first where it was said."""
         held = [one.space for one in await self.store.spaces(self.request.user_id)] if self.is_of_all else []
         return list(dict.fromkeys((self.request.space, *filter(self.sees, held))))
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Names of whom a topic means, and entries that speak of what it means, in other words than its own."""
-
-    names: Sequence[str] = ()
-    entries: Sequence[Entry] = ()
 
 
 async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[Entry]:
@@ -161,18 +148,26 @@ async def alike(said: Said) -> list[Entry]:
     return sorted((one for one in stated if 2 * shared[one.id] >= len(terms)), key=lambda one: -shared[one.id])[:1]
 
 
-async def about(said: Said, beside: Beside = Beside()) -> list[Entry]:
-    """The entries that mention all words of the topic themselves, or what is meant in other words, of the space or, to
-    be forgotten, of all: first those in use, then the others."""
+async def about(said: Said, names: Sequence[str] = ()) -> list[Entry]:
+    """The entries that mention all words of the topic themselves, or one of the `names` of whom it means, of the space
+    or, to be forgotten, of all: first those in use, then the others."""
     if await is_hidden(said.store, said.request.user_id):
         return []
-    relation = relation_in(said.command.about)
-    own = [one for one in await _about(said) if not (relation and is_of_others(relation, one.text))]
-    named = [replace(said, command=said.command.model_copy(update={"about": name})) for name in beside.names]
+    own = [one for one in await _about(said) if not _is_of_others(said.command.about, one.text)]
+    named = [replace(said, command=said.command.model_copy(update={"about": name})) for name in names]
     found = {entry.id: entry for entry in own} | {entry.id: entry for one in named for entry in await _about(one)}
-    found |= {entry.id: entry for entry in beside.entries}
     in_use = [entry for entry in found.values() if entry.status == "active"]
     return [*in_use, *(entry for entry in found.values() if entry.status != "active")][:MOST_LISTED]
+
+
+def _is_of_others(topic: str, text: str) -> bool:
+    """Whether a text has the word of a relation only in that of another one: the sister in "my sister-in-law"."""
+    if _COMPOUND.search(topic):
+        return False
+    word = topic.split()[-1].casefold() if topic else ""
+    return any(word in one[0].casefold() for one in _COMPOUND.finditer(text)) and not re.search(
+        rf"\b{re.escape(word)}", _COMPOUND.sub(" ", text), re.IGNORECASE
+    )
 
 
 async def _about(said: Said) -> list[Entry]:
@@ -189,24 +184,14 @@ async def _about(said: Said) -> list[Entry]:
     return await beside_the_loop(lambda: find(entries, words), chars)
 
 
-async def beside_its_words(said: Said) -> Beside:
-    """How what a topic means is spoken of without its words, as the user said: by "my brother" Heinz, by "my knee
-    operation" the operation, by "my mother" Mum."""
+async def names_meant(said: Said) -> list[str]:
+    """The names of whom a topic means by what they are to the user, as their claims say: by "my brother" Heinz."""
     topic = said.command.about
-    if not is_of_own(topic) or await is_hidden(said.store, said.request.user_id):
-        return Beside()
+    if not topic.casefold().startswith(_OWN) or await is_hidden(said.store, said.request.user_id):
+        return []
     entries = [entry for status in _STATUSES for entry in await _newest(said, None, status)]
-    decisions = await read_decisions(said.request.user_id, said.store)
-
-    def beside() -> Beside:
-        relation = relation_in(topic)
-        if relation is None:
-            return Beside(entries=spoken_of_briefly(topic, entries))
-        if not any(relation.may_be_in(entry.text) for entry in entries):
-            return Beside()
-        return Beside(names_of(relation, entries, people_of(entries, decisions)), called_otherwise(relation, entries))
-
-    return await beside_the_loop(beside, sum(len(entry.text) for entry in entries))
+    known, people = await apart(known_of, entries, await read_decisions(said.request.user_id, said.store))
+    return names_of(topic, [one.fact for one in known], people)
 
 
 async def said_then(said: Said, now: datetime) -> list[Entry]:

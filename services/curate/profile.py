@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from contracts.ports import Selection, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
 from services.curate.sessions import newest_in
-from services.shared.core.aliases import Decisions, People, people_of
-from services.shared.core.cards import IMPORTANT, ON_A_CARD
-from services.shared.core.facts import ME, FactsOf
 from services.shared.core.fitting import how_many_fit, size_of
-from services.shared.core.slots import Known, profile_of
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
-from services.shared.knowledge.profile import ClaimedFact, beside, claimed, kind_of
+from services.shared.knowledge.facts import IMPORTANT, Known, by_entity, ids_of, known_of, since
+from services.shared.knowledge.people import Decisions, People
+from services.shared.knowledge.profile import ClaimedFact, kind_of
 from services.shared.tasks import apart
 from services.shared.told import read_told
 
@@ -32,7 +30,6 @@ class Read:
     entries: Sequence[Entry] = ()
     left_out: int = 0
     known: Sequence[Known] = ()
-    claimed: Sequence[ClaimedFact] = ()
     people: People = field(default_factory=People)
     decisions: Decisions = field(default_factory=dict)
 
@@ -50,22 +47,15 @@ async def read(
     both = await read_both(user_id, store)
     entries = await read_told([*said, *former], store)
 
-    def told() -> tuple[People, Sequence[Known], Sequence[ClaimedFact]]:
-        facts = FactsOf()
-        people = people_of(entries, decisions, facts)
-        known = profile_of(user_id, entries, as_of, people.by_name(), facts, both, datetime.now(UTC))
-        values = [(id_, one.fact.value) for one in known for id_ in one.source_ids]
-        return people, known, beside(claimed(entries, as_of), values)
-
-    people, known, more_told = await apart(told)
-    return Read(entries, left + more, known, more_told, people, decisions)
+    moment = as_of or datetime.now(UTC)
+    known, people = await apart(lambda: known_of(entries, decisions, as_of, both, moment))
+    return Read(entries, left + more, known, people, decisions)
 
 
 async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
     """What the user's entries state of them, and of the people, projects and appointments around them."""
     found = await read(request.user_id, request.space, request.persona_id, store=store, as_of=request.as_of)
-    told = [*map(_shown, found.known), *map(_shown_claim, found.claimed)]
-    facts = tuple(sorted(told, key=lambda fact: (fact.until is not None, fact.is_likely, -fact.importance)))
+    facts = tuple(map(_shown, found.known))
     return ProfileReply(
         cards=_cards(facts),
         facts=facts,
@@ -76,61 +66,42 @@ async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
 
 
 def _shown(known: Known) -> ProfileFact:
-    fact = known.fact
+    fact, kind = known.fact, kind_of(known.fact.claim.slot)
+    subject = "people" if fact.whose and kind.subject == "profile" else kind.subject
     return ProfileFact(
-        subject=fact.subject,
-        entity_refs=fact.entity_refs,
-        entity_label=fact.entity_label,
-        fact_type=fact.fact_type,
-        memory_key=fact.memory_key,
+        id=fact.id,
+        subject=subject,
+        entity_refs=(known.ref,),
+        entity_label=known.label,
+        fact_type=kind.fact_type,
+        memory_key=f"{subject}|{known.ref.replace(':', '|')}|{fact.claim.slot}",
         value=fact.value,
         text=fact.text,
         importance=known.level,
-        pinned=known.pinned,
-        confidence=fact.confidence,
+        pinned=known.is_pinned,
+        confidence=fact.claim.confidence,
         since=known.since,
-        until=known.until,
-        before=tuple(FormerValue(**asdict(former)) for former in known.before),
+        until=fact.until,
+        before=tuple(map(_former, known.before)),
         source_ids=known.source_ids,
         times=known.times,
         span=fact.span,
         in_conflict=known.in_conflict,
+        is_likely=fact.state == "likely",
+        decided=fact.decided is not None,
     )
 
 
-def _shown_claim(one: ClaimedFact) -> ProfileFact:
-    kind, (owner, slot) = kind_of(one.claim.slot), one.key
-    subject = "people" if one.whose and kind.subject == "profile" else kind.subject
-    ref = f"{'project' if subject == 'project' else 'person'}:{owner}"
-    return ProfileFact(
-        id=one.id,
-        subject=subject,
-        entity_refs=(ref,),
-        entity_label=one.whose or ME,
-        fact_type=kind.fact_type,
-        memory_key=f"{subject}|{ref.replace(':', '|')}|{slot}",
-        value=one.value,
-        text=one.text,
-        importance=3 if one.entry.pinned else kind.level,
-        pinned=one.entry.pinned,
-        confidence=one.claim.confidence,
-        since=one.entry.created_at,
-        until=one.until,
-        source_ids=(one.entry.id,),
-        span=one.span,
-        is_likely=one.state == "likely",
-        decided=one.decided is not None,
-    )
+def _former(fact: ClaimedFact) -> FormerValue:
+    return FormerValue(value=fact.value, text=fact.text, since=since(fact), until=fact.until, source_ids=ids_of(fact))
 
 
 def _cards(facts: tuple[ProfileFact, ...]) -> tuple[Card, ...]:
     """One card for each of whom or what something important is so now, in the order of the facts."""
-    cards: dict[str, list[ProfileFact]] = {}
-    for fact in facts:
-        if fact.until is None and not fact.is_likely and (fact.pinned or fact.importance >= IMPORTANT):
-            cards.setdefault(fact.entity_refs[0], []).append(fact)
+    told = [fact for fact in facts if fact.until is None and not fact.is_likely and fact.importance >= IMPORTANT]
+    cards = by_entity((fact.entity_refs[0], fact.text, fact) for fact in told)
     return tuple(
-        Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held[:ON_A_CARD]))
+        Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held))
         for ref, held in cards.items()
     )
 

@@ -29,15 +29,16 @@ from services.curate.neighbour_tags import take_back_tags
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.backoff import backoff_seconds
-from services.shared.changes import change_record
+from services.shared.changes import change_entries, change_record
 from services.shared.core import rollups
 from services.shared.core.capacity import is_protected
-from services.shared.core.fact_changes import may_change_facts
-from services.shared.core.lineage import superseded
+from services.shared.core.embedding import embed_again
+from services.shared.core.lineage import restored_from, superseded
 from services.shared.core.repeats import find_canonical
 from services.shared.core.rollups import Draft, is_original
 from services.shared.decided import drop_settled
 from services.shared.errors import Rejected
+from services.shared.lineage import undecided
 
 _ATTEMPTS = 100
 _LONGEST_PAUSE = 0.05  # seconds
@@ -110,11 +111,13 @@ class RollUps:
 
     async def forget(self, request: ForgetRequest, *, refuse_for: timedelta) -> ForgetReply:
         """Forget an entry; see `privacy.forget`. What says it elsewhere goes as well: a line of a roll-up with its
-        original, the originals with their roll-up. Broken off at any point, the same request completes it.
+        original, the originals with their roll-up. What it superseded is in use again, unless its user decided that.
+        Broken off at any point, the same request completes it.
 
         Raises:
             Rejected: the user has no such entry.
         """
+        await self._restore_what_it_changed(Key(request.user_id, request.id))
         reply = await privacy.forget(request, stores=self.stores, refuse_for=refuse_for)
         gone = (await self.stores.text.get([Key(request.user_id, request.id)])).values()
         await self.have_forgotten(gone, until=None if request.may_return else datetime.now(UTC) + refuse_for)
@@ -123,6 +126,15 @@ class RollUps:
         turns = sum(1 + one.repeat_count for one in originals if one.status == "forgotten")
         receipt = reply.receipt.model_copy(update={"turns": reply.receipt.turns + turns})
         return reply.model_copy(update={"receipt": receipt})
+
+    async def _restore_what_it_changed(self, key: Key) -> None:
+        by = (await self.stores.text.get([key])).get(key.id)
+        if by is None or by.status != "active" or by.source != "turn" or not by.supersedes:
+            return
+        free = await undecided(by, by.supersedes, self.stores.text)
+        older = (await self.stores.text.get([Key(key.user_id, id_) for id_ in free])).values()
+        back = await change_entries(self.stores.text, older, lambda one: restored_from(one, by))
+        await self._tell([one for one in back if one.embedding_state == "pending"])
 
     async def have_forgotten(self, entries: Iterable[Entry], *, until: datetime | None) -> None:
         """Have nothing left in roll-ups and their originals of what forgotten entries said."""
@@ -225,14 +237,15 @@ class RollUps:
         return {id_: entry for id_, entry in found.items() if entry is not None}
 
     async def _changes_of(self, back: Sequence[Entry]) -> list[Entry]:
-        """What was said later and may change one of these: told once more, it supersedes them."""
+        """What was said later and may change one of these: embedded once more, it is compared with them."""
         store, found = self.stores.text, dict[str, Entry]()
         for one in (its for its in back if its.role == "user"):
             scope = Scope(one.user_id, one.space, one.persona_id)
             hits = await store.search(scope, one.text[:_ASKED], limit=_FOUND, filters=Filters())
             near = await store.get([Key(one.user_id, hit.id) for hit in hits])
             found |= {id_: its for id_, its in near.items() if its.created_at > one.last_said_at}
-        return [one for one in found.values() if one.source == "turn" and may_change_facts(one.text)]
+        changing = [one for one in found.values() if one.changes or any(claim.is_new for claim in one.claims)]
+        return await change_entries(store, changing, embed_again)
 
     async def _remove(self, record: Record) -> None:
         """Leave a tombstone of the roll-up, also where it was not stored yet: who was held up stores it no more."""

@@ -20,13 +20,14 @@ from contracts.ports import Key, SpaceSize, Stuck, TextStore
 from contracts.v1.commands import ReconcileRequest, Side
 from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
-from services.curate import ageing, audit, control, privacy, reconcile, retention
+from services.curate import ageing, audit, control, privacy, reconcile, reread, retention
 from services.curate.privacy import DataStores, Eraser
 from services.curate.rollups import OTHERS, RollUps
 from services.curate.settings import CurateSettings
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.core.capacity import Ageing
+from services.shared.embedders.minilm import reader_version
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import OwnSettings
@@ -47,6 +48,9 @@ _SOON = 2.0
 _SPACES_AT_ONCE = 100
 _TRY_AGAIN = 2.0
 _LOOKED_AT = 100
+_BEFORE_READING = 10.0
+"""Seconds after a start at which entries are read anew: those that wait for it come first."""
+
 _FIRST_LOOK = 600.0
 """Seconds after an orderly start at which the stores are reconciled for the first time: nobody waits for it."""
 
@@ -113,6 +117,7 @@ class Scheduler:
             self.resume,
             self.tidy,
             self.reconcile,
+            self.read_anew,
             self.finish_forgetting,
             self.hear_refusals,
             self.watch,
@@ -263,6 +268,15 @@ class Scheduler:
         while True:
             await self._reconcile(*reconcile.SIDES)
             await _pause(every)
+
+    async def read_anew(self) -> None:
+        """After an upgrade, have what the former reader read, or none, read by the one of this version."""
+        if self._stores.vectors is None or self._host.settings.reader == "none":
+            return
+        await _pause(_BEFORE_READING)
+        reader = await asyncio.to_thread(reader_version)
+        if count := await reread.read_anew(reader, self._stores.text, self._host.bus.publish_events):
+            log.info("read_anew", extra={"entries": count, "reader": reader})
 
     async def _is_of_former_version(self) -> bool:
         """Whether some vectors lack fields that this version filters by, as after an upgrade."""

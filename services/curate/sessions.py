@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from contracts.errors import Unavailable
-from contracts.ports import Scope, Selection, TextStore, Vector, VectorStore
+from contracts.ports import Selection, TextStore
 from contracts.v1 import sessions as wire
 from contracts.v1.entries import Entry
+from contracts.v1.loops import State
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.summary_writer import SummaryWriter
 from services.shared.core import sessions, summaries
-from services.shared.core.deeds import State
 from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.core.sessions import SILENCE, Session
-from services.shared.core.slots import former_of, profile_of
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.knowledge.summaries import session_summary, spine_of
 from services.shared.tasks import apart
 from services.shared.told import read_told
 
@@ -33,11 +31,9 @@ _READ = 5000
 _SUMMED_UP = 1000
 """Entries that a summary or a spine is made of at most, those said last: more take longer than callers wait."""
 
-_EMBEDDED = 300
-"""Entries of a session whose vectors are looked at: the newest."""
+_ROLLING = 300
+"""Entries that a rolling summary is made of at most, those said last."""
 
-_LOOKING = 1.0
-_TOGETHER = 500
 _NAMED = 20
 _IDS = 500
 _STATES = 50
@@ -47,7 +43,6 @@ async def list_sessions(
     request: SessionsRequest,
     *,
     store: TextStore,
-    vectors: VectorStore | None,
     silence: timedelta = SILENCE,
     now: datetime | None = None,
     writer: SummaryWriter | None = None,
@@ -58,7 +53,7 @@ async def list_sessions(
         Rejected: there is no session of this id, or the cursor is not one of ours.
     """
     if request.rolling is not None and request.limit == 0:
-        rolling = await _rolling(request, request.rolling, store, vectors, writer)
+        rolling = await _rolling(request, request.rolling, store, writer)
         return SessionsReply(items=(), total_count=0, rolling=rolling, correlation_id=request.correlation_id)
     after = _place(request.cursor)
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
@@ -67,9 +62,9 @@ async def list_sessions(
     found = await apart(sessions.sessions_of, entries, now=at, silence=silence)
     reply = _page(request, found, after).model_copy(update={"left_out": left_out})
     if request.id is not None:
-        reply = await _one(request, found, reply, vectors, await settled_of(request.user_id, store), writer)
+        reply = await _one(request, found, reply, await settled_of(request.user_id, store), writer)
     if request.rolling is not None:
-        reply = reply.model_copy(update={"rolling": await _rolling(request, request.rolling, store, vectors, writer)})
+        reply = reply.model_copy(update={"rolling": await _rolling(request, request.rolling, store, writer)})
     return reply
 
 
@@ -80,12 +75,7 @@ async def spine(
     entries, _ = await read_newest(Selection(user_id, space=space, persona_id=persona_id), store, _SUMMED_UP)
     entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
-
-    def spine_now() -> summaries.Spine:
-        former = former_of(profile_of(user_id, entries, now=datetime.now(UTC)))
-        return summaries.spine_of(entries, settled, former)
-
-    made = await apart(spine_now)
+    made = await apart(spine_of, entries, settled)
     spine = wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),
@@ -157,15 +147,13 @@ async def _one(
     request: SessionsRequest,
     found: Sequence[Session],
     reply: SessionsReply,
-    vectors: VectorStore | None,
     settled: Mapping[str, State],
     writer: SummaryWriter | None,
 ) -> SessionsReply:
     session = next((one for one in found if one.id == request.id), None)
     if session is None:
         raise Rejected("not_found", f"there is no session {request.id!r}: list them without id")
-    known = await _vectors(session.entries, vectors)
-    made = await apart(summaries.session_summary, session.entries[-_SUMMED_UP:], known, settled)
+    made = await apart(session_summary, session.entries[-_SUMMED_UP:], settled)
     summary = wire.SessionSummary(
         one_liner=_extract(made.one_liner) if made.one_liner else None,
         what_mattered=_extracts(made.what_mattered),
@@ -199,20 +187,16 @@ async def _rolling(
     request: SessionsRequest,
     conversation_id: str,
     store: TextStore,
-    vectors: VectorStore | None,
     writer: SummaryWriter | None,
 ) -> wire.RollingSummary:
     persona = _persona(request)
     selection = Selection(request.user_id, request.space, persona, conversation_id=conversation_id)
-    entries, more = await read_newest(selection, store, _EMBEDDED)
-    entries += await _rolled_up(selection, store, _EMBEDDED - len(entries))
+    entries, more = await read_newest(selection, store, _ROLLING)
+    entries += await _rolled_up(selection, store, _ROLLING - len(entries))
     made = _written_rolling(request, conversation_id, entries, len(entries) + more, writer)
     made_by: wire.MadeBy = "model" if made else "rules"
     if made is None:
-        known = await _vectors(entries, vectors)
-        made = await apart(
-            summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length
-        )
+        made = await apart(summaries.rolling_summary, entries, turns=len(entries) + more, length=request.rolling_length)
     return wire.RollingSummary(
         conversation_id=conversation_id,
         text=made.text,
@@ -246,29 +230,6 @@ def _written_rolling(
     kept = writer.of(place, ROLLING_FORM, said, entries, turns=turns)
     fitting = summaries.within(kept.written.sections["sentences"], request.rolling_length) if kept else []
     return summaries.Rolling(tuple(fitting), kept.turns) if kept and fitting else None
-
-
-async def _vectors(entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
-    """The vectors of the newest entries; without the vector store none, and words alone tell what is central."""
-    newest = [entry for entry in entries[-_EMBEDDED:] if entry.embedding_state == "ready"]
-    try:
-        async with asyncio.timeout(_LOOKING):
-            return await vectors_of(newest[0].user_id, newest, vectors) if newest else {}
-    except (Unavailable, TimeoutError):
-        return {}
-
-
-async def vectors_of(user_id: str, entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
-    """The vectors of entries of a user, by id; none where there is no vector store."""
-    found: dict[str, Vector] = {}
-    if vectors is None:
-        return found
-    for space in sorted({entry.space for entry in entries}):
-        ids = [entry.id for entry in entries if entry.space == space]
-        for begin in range(0, len(ids), _TOGETHER):
-            points = await vectors.fetch(Scope(user_id, space, EVERY_PERSONA), ids[begin : begin + _TOGETHER])
-            found |= {id_: point.vector for id_, point in points.items()}
-    return found
 
 
 def _shown(session: Session) -> wire.Session:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contracts.ports import Selection, TextStore, VectorStore
 from contracts.v1.overview import ThemeProposal, ThemeProposalsReply, ThemeProposalsRequest
-from services.curate.sessions import read_newest, vectors_of
+from services.curate.sessions import read_newest
+from services.curate.vectors import vectors_of
 from services.shared.core.clusters import Topic, topics_of
 from services.shared.tasks import apart
 

@@ -3,7 +3,7 @@
 entry.proposed ──► dedupe ─┬─► entry.accepted
                            ├─► entry.repeated
                            ├─► entry.refused
-                           └─► extract.wanted, where a language model draws facts
+                           └─► extract.wanted, where there is a language model
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contracts.v1.entries import EntryAccepted, EntryEvent, EntryProposed, Entry
 from services.dedupe.handler import judge_proposals
 from services.dedupe.settings import DedupeSettings
 from services.shared.app import Host, Service
-from services.shared.bus.extraction import ask_for_facts
+from services.shared.bus.extraction import offer_to_read
 from services.shared.bus.worker import Stage, read_json
 from services.shared.core.fingerprint import warm_up
 
@@ -31,7 +31,7 @@ async def build(host: Host) -> Service:
         told = await judge_proposals(events, store=store)
         if is_extracting:
             new = next((event.entries for event in told if isinstance(event, EntryAccepted)), ())
-            await ask_for_facts(new, host.bus)
+            await offer_to_read(new, host.bus)
         return told
 
     stage = Stage(

@@ -30,7 +30,6 @@ from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
 from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
 from services.shared.core.frames import stated
-from services.shared.core.lineage import key_tag
 from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
 from services.shared.erasures import erased_at
@@ -178,13 +177,13 @@ def candidate_entry(proposal: Proposal) -> Entry:
 
 
 def _fact_entry(proposal: Proposal, fact: ProposedFact) -> Entry:
-    """The entry that a fact would become which was drawn from a turn. It is in no session: nobody said it there."""
+    """The entry that a fact would become which an older version drew from a turn. It is in no session."""
     return Entry(
         **_as_said(proposal),
         type="preference" if fact.fact_type == "preference" else "fact",
-        **fact.model_dump(exclude={"text", "confidence", "level", "drawn_from"}),
+        **fact.model_dump(exclude={"text", "confidence", "level"}),
         source="model",
-        tags=tuple(dict.fromkeys((*proposal.turn.tags, key_tag(fact.memory_key)))),
+        tags=tuple(dict.fromkeys(proposal.turn.tags)),
         metadata_confidence=fact.confidence,
         importance=fact.level / 3,
     )

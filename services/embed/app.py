@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from contracts import subjects
 from contracts.v1.entries import EntryEmbedded, EntryEnriched
+from services.embed.changes import Rules
 from services.embed.handler import embed_entries
 from services.embed.settings import EmbedSettings
 from services.shared.app import Host, Service
@@ -19,12 +20,18 @@ from services.shared.vectors.swappable import using
 async def build(host: Host) -> Service:
     """Wire the stage."""
     settings = EmbedSettings()
+    rules = Rules(settings.changes, settings.contradictions)
     store, index = await host.text_store(), await host.vector_index()
 
     async def handle(events: Sequence[EntryEnriched]) -> list[EntryEmbedded]:
         with using(index) as (vectors, embedder):
             return await embed_entries(
-                events, store=store, vectors=vectors, embedder=embedder, proposes_tags=settings.neighbour_tags
+                events,
+                store=store,
+                vectors=vectors,
+                embedder=embedder,
+                proposes_tags=settings.neighbour_tags,
+                rules=rules,
             )
 
     stage = Stage(

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from contracts.errors import TextRefused
-from contracts.ports import Embedder, EntryStore, VectorPoint, VectorStore
-from contracts.v1.claims import Claim
+from contracts.ports import Embedder, EntryStore, TextStore, VectorPoint, VectorStore
+from contracts.v1.claims import Claim, Reading
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
+from services.embed.changes import AS_A_RULE, NONE, Lineage, Rules, with_verdict
 from services.embed.neighbours import Neighbourhood
 from services.shared import telemetry
 from services.shared.changes import change_entries
@@ -22,17 +23,18 @@ log = logging.getLogger(__name__)
 async def embed_entries(
     events: Sequence[EntryEnriched],
     *,
-    store: EntryStore,
+    store: TextStore,
     vectors: VectorStore | None,
     embedder: Embedder | None,
     proposes_tags: bool = False,
+    rules: Rules = AS_A_RULE,
 ) -> list[EntryEmbedded]:
     """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
 
     The vectors of the others are filtered by what the entries say now, and made again where one is missing: an edit
     removes the vector of the former text, and may meet that of the new one. Of those that are out of use no vector is
     left: an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their
-    nearest neighbours have.
+    nearest neighbours have. What they change of what was said before is settled by the `rules`, if the model reads.
     """
     if vectors is None or embedder is None:
         return []
@@ -41,32 +43,42 @@ async def embed_entries(
     if gone := out_of_use(refs, found):
         await vectors.remove(gone)
         found |= await store.get([refs[id_] for id_ in gone])  # restored meanwhile, one lacks its vector
-    missing = await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
+    lineage = Lineage.of(store, vectors, embedder, rules)
+    ready = [entry for entry in found.values() if is_embedded(entry)]
+    if lineage is not None:
+        await lineage.settle(ready)
+    missing = await vectors.refresh(ready)
     again = await change_entries(store, [found[id_] for id_ in missing], embed_again) if missing else []
     todo = [*again, *(entry for entry in found.values() if needs_embedding(entry))]
-    if todo:
-        await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags)
     done = [EntryRef(**dict(refs[entry.id])) for entry in todo]
+    while todo:
+        await embed_and_mark(
+            todo, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags, lineage=lineage
+        )
+        todo = lineage.take_released() if lineage is not None else []
     return [EntryEmbedded.of(done, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 async def embed_and_mark(
     entries: Sequence[Entry],
     *,
-    store: EntryStore,
+    store: TextStore,
     vectors: VectorStore,
     embedder: Embedder,
     proposes_tags: bool = False,
+    lineage: Lineage | None = None,
 ) -> None:
     """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again.
 
-    What became of the entries meanwhile, their vectors are filtered by as well.
+    What became of the entries meanwhile, their vectors are filtered by as well. What they change is named in the same
+    write, and goes out of use afterwards.
     """
     async for found in embed_each(embedder, [entry.text for entry in entries]):
         done = {entries[i].id: one for i, one in found.items() if not isinstance(one, TextRefused)}
         points = [VectorPoint(entry, done[entry.id].vector) for entry in entries if entry.id in done]
-        claims = {id_: one.claims for id_, one in done.items()}
-        await _write_and_mark(points, claims, store, vectors, embedder, proposes_tags=proposes_tags)
+        readings = {id_: one.reading for id_, one in done.items() if one.reading}
+        if points:
+            await _write_and_mark(points, readings, store, vectors, embedder, proposes_tags, lineage)
         for place, one in found.items():
             if isinstance(one, TextRefused):
                 await _mark_refused(entries[place], one, store)
@@ -74,31 +86,36 @@ async def embed_and_mark(
 
 async def _write_and_mark(
     points: Sequence[VectorPoint],
-    claims: Mapping[str, tuple[Claim, ...] | None],
-    store: EntryStore,
+    readings: Mapping[str, Reading],
+    store: TextStore,
     vectors: VectorStore,
     embedder: Embedder,
-    *,
     proposes_tags: bool,
+    lineage: Lineage | None,
 ) -> None:
-    if not points:
-        return
     entries = [point.entry for point in points]
     versions = {entry.id: entry.version for entry in entries}
     await vectors.upsert(points)
     near = await Neighbourhood.of(points if proposes_tags else (), store, vectors)
+    verdicts = await lineage.look(points, readings) if lineage else {}
     texts = {entry.id: entry.text for entry in entries}
 
     def marked_ready(entry: Entry) -> Entry | None:
         # Another text is on its way once more, and its vector replaces this one.
-        ready = embedded(entry, embedder, claims[entry.id]) if entry.text == texts[entry.id] else None
-        return with_proposed(ready, near.tags.get(entry.id, ())) if ready else None
+        claims = readings[entry.id].claims if entry.id in readings else None
+        ready = embedded(entry, embedder, claims) if entry.text == texts[entry.id] else None
+        if ready is None:
+            return None
+        return with_proposed(with_verdict(ready, verdicts.get(entry.id, NONE)), near.tags.get(entry.id, ()))
 
     marked = await change_entries(store, entries, marked_ready)
     await near.recheck(marked, store)
     marked_ids = {entry.id for entry in marked}
     await vectors.refresh([entry for entry in marked if entry.version > versions[entry.id] + 1])
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
+    if lineage is not None:
+        await lineage.settle(marked)
+        await lineage.settle_late(marked)
 
 
 async def _mark_refused(entry: Entry, error: TextRefused, store: EntryStore) -> None:

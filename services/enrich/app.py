@@ -1,7 +1,7 @@
 """enrich: say what an entry is about.
 
 entry.accepted ──► enrich ──► entry.enriched
-extract.wanted ──► extract, which has a language model draw facts ──► entry.proposed
+extract.wanted ──► extract, which has a language model read what was said
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from services.shared.llm.budget import Budget
 from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
 
+_MOST_TOKENS = 4000
+"""Of an answer: all claims of a long turn, each with its sentence."""
+
 
 async def build(host: Host) -> Service:
     """Wire the stage."""
     settings = EnrichSettings()
-    handle = partial(
-        enrich_entries,
-        store=await host.text_store(),
-        annotator=await host.annotator(),
-        changes=settings.changes,
-        contradictions=settings.contradictions,
-    )
+    handle = partial(enrich_entries, store=await host.text_store(), annotator=await host.annotator())
     stage = Stage(
         subjects.ENRICH,
         EntryAccepted,
@@ -56,7 +53,7 @@ async def build(host: Host) -> Service:
 
 async def _extractor(host: Host, settings: EnrichSettings) -> Extractor | None:
     within, told = settings.extract_timeout_seconds, telemetry.EXTRACT_PAUSED.set
-    model = configured_model(host.settings, answer_within=within, told=told)
+    model = configured_model(host.settings, answer_within=within, told=told, most_tokens=_MOST_TOKENS)
     if model is None:
         return None
     store = await host.text_store()
@@ -66,7 +63,7 @@ async def _extractor(host: Host, settings: EnrichSettings) -> Extractor | None:
         store,
         model,
         preferences=PreferenceReader(store),
+        name=model.name,
         budget=budget,
-        say=host.bus.publish_events,
         at_once=settings.extract_at_once,
     )

@@ -1,66 +1,62 @@
-"""Facts that a language model draws from what users said. No bus, no client library; model and store are ports.
+"""What users said, read by a language model beside the pipeline. No bus, no client library; model and store are ports.
 
-It reads entries that were accepted, beside the pipeline, and what it draws goes the way of all proposals: it is logged
-with its turn, and dedupe decides. Each text is read once: one with facts in the log is only told of again. What was
-corrected is another text; the facts of the one before are out of use by then.
+What it reads replaces what the heads on the encoder read, in one write of the entry; where it fails, or says nothing
+that stands in the text, theirs stays. A corrected text is read anew, as its correction takes away what was read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
-from contracts.ports import Filters, Key, LanguageModel, Scope, Selection, TextStore
-from contracts.v1.entries import Entry, EntryProposed, EntryRef, ExtractionWanted
-from contracts.v1.facts import MOST_FACTS, MOST_ORDINAL, ProposedFact
-from contracts.v1.turns import Proposal
+from contracts.ports import Key, LanguageModel, TextStore
+from contracts.v1.claims import Claim
+from contracts.v1.entries import Entry, EntryEvent, EntryRef, ExtractionWanted
 from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries
-from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
-from services.shared.core.frames import is_framed
-from services.shared.core.lineage import fact_keys, is_drawn_from, restored_from, text_read
+from services.shared.core.echoes import without_blocks
+from services.shared.core.embedding import BY_MODEL, meant, own_text, states_anything
 from services.shared.core.salience import is_small_talk
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader, is_private
+from services.shared.reading.by_model import LONGEST_TURN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
 
 _REACH = 2
-_LATEST = 200
-_FOUND = 24
 _REMEMBERED = 10_000
 _MOST_FAILURES = 8
 """Failures of the model with one entry after which it is redelivered, and in the end dead-lettered, like any other."""
 
-Say = Callable[[Sequence[EntryProposed]], Awaitable[None]]
-
 
 class Extractor:
-    """Draws facts from entries, several at once; of those it has read lately it knows so itself."""
+    """Reads entries, several at once, as the model of this `name`.
+
+    That it has read an entry is told by the entry; what it could not read lately it knows so itself.
+    """
 
     def __init__(
         self,
         store: TextStore,
         model: LanguageModel,
         *,
+        name: str,
         preferences: PreferenceReader,
         budget: Budget,
-        say: Say,
         at_once: int = 2,
     ) -> None:
-        self._store, self._model, self._say = store, model, say
+        self._store, self._model, self._reader = store, model, f"{BY_MODEL}{name}"
         self._preferences, self._budget = preferences, budget
         self._turns = asyncio.Semaphore(at_once)
-        self._done: Cache[str, str] = Cache(_REMEMBERED)
+        self._tried: Cache[str, str] = Cache(_REMEMBERED)
         self._failures: Cache[str, int] = Cache(_REMEMBERED)
 
-    async def handle(self, events: Sequence[ExtractionWanted]) -> list[EntryProposed]:
-        """Read every entry of the events whose text was not read yet. What was drawn is told at once, entry by entry.
+    async def handle(self, events: Sequence[ExtractionWanted]) -> list[EntryEvent]:
+        """Read every entry of the events that was not read yet; nothing follows from it that others are told of.
 
         Raises:
-            Unavailable: model, store or bus cannot be asked now; what is done by then is not done again.
+            Unavailable: model or store cannot be asked now; what is done by then is not done again.
             ModelFailed: the model did not answer for an entry.
         """
         self._model.check()
@@ -74,7 +70,7 @@ class Extractor:
     async def _read(self, ref: EntryRef) -> None:
         async with self._turns:
             entry = (await self._store.get([ref])).get(ref.id)
-            if entry is not None and self._done.get(ref.id) == text_read(entry):
+            if entry is not None and self._tried.get(ref.id) == entry.text:
                 return
             try:
                 outcome = await self._outcome(entry)
@@ -84,8 +80,8 @@ class Extractor:
                 self._note_failure(ref)
                 raise
         telemetry.EXTRACTIONS.labels(outcome).inc()
-        if entry is not None:
-            self._done.put(ref.id, text_read(entry))
+        if entry is not None and outcome in ("invalid", "over budget"):
+            self._tried.put(ref.id, entry.text)
 
     def _note_failure(self, ref: EntryRef) -> None:
         """Wait for a model that fails with everything; one that fails with this entry again and again is not blamed.
@@ -100,92 +96,51 @@ class Extractor:
             self._model.check()
 
     async def _outcome(self, entry: Entry | None) -> str:
-        if entry is None or not is_readable(entry) or await is_private([entry], self._preferences, self._store):
+        if entry is None or not is_readable(entry) or entry.read_by == self._reader:
             return "skipped"
-        drawn = [record.proposal for record in (await self._store.pending(fact_keys(entry))).values()]
-        if current := [one for one in drawn if one.fact is not None and is_drawn_from(one.fact, entry)]:
-            await self._use_again(current, entry)
-            await self._tell(current)
-            return "facts"
-        if len(drawn) + MOST_FACTS > MOST_ORDINAL:
-            return "corrected too often"
+        if await is_private([entry], self._preferences, self._store):
+            return "skipped"
         exchange = await self._exchange(entry)
-        if not exchange.turn:
+        if not exchange.turn.strip():
             return "skipped"
         if not await self._budget.take(entry.user_id):
             return "over budget"
-        facts = await self._draw(entry, exchange)
-        proposals = await self._logged(entry, facts, after=len(drawn)) if facts else []
-        await self._tell(proposals)
-        return "facts" if proposals else "none"
+        claims, dropped = await self._claims(exchange)
+        if dropped and not claims:
+            return "invalid"
+        await self._store_claims(entry, claims)
+        return "facts" if claims else "none"
 
     async def _exchange(self, entry: Entry) -> Exchange:
         window = (await self._store.neighbours([entry], reach=_REACH)).get(entry.id, {})
-        near = await self._store.get([Key(entry.user_id, id_) for id_ in window.values()])
-        around = {far: f"{near[id_].role}: {near[id_].text}" for far, id_ in window.items() if id_ in near}
-        return Exchange.of(entry, around, await self._known(entry))
+        before = [window[far] for far in sorted(window) if far < 0]
+        near = await self._store.get([Key(entry.user_id, id_) for id_ in before])
+        told = [f"{near[id_].role}: {without_blocks(near[id_].text)}" for id_ in before if id_ in near]
+        return Exchange(own_text(entry), tuple(told))
 
-    async def _known(self, entry: Entry) -> list[Entry]:
-        """Facts that were drawn before: those that share words with the entry, then the newest."""
-        scope = Scope(entry.user_id, entry.space, entry.persona_id)
-        hits = await self._store.search(scope, entry.text, limit=_FOUND, filters=Filters())
-        found = await self._store.get([Key(entry.user_id, hit.id) for hit in hits])
-        latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
-        page = await self._store.page(latest, limit=_LATEST, cursor=None)
-        known = found | {one.id: one for one in page.entries}
-        facts = [one for one in known.values() if one.source == "model" and one.status == "active"]
-        return [one for one in facts if one.turn_id != entry.turn_id][:MOST_KNOWN]
-
-    async def _draw(self, entry: Entry, exchange: Exchange) -> list[ProposedFact]:
+    async def _claims(self, exchange: Exchange) -> tuple[tuple[Claim, ...], int]:
         started = time.perf_counter()
         try:
             content = await self._model.complete(messages_for(exchange), SCHEMA)
         finally:
             telemetry.EXTRACT_SECONDS.observe(time.perf_counter() - started)
-        facts, dropped = await asyncio.to_thread(read_answer, content, exchange, speaker=entry.speaker)
-        telemetry.EXTRACTED.labels("kept").inc(len(facts))
+        claims, dropped = await asyncio.to_thread(read_answer, content, exchange)
+        telemetry.EXTRACTED.labels("kept").inc(len(claims))
         telemetry.EXTRACTED.labels("unsupported").inc(dropped)
-        return facts
+        return claims, dropped
 
-    async def _use_again(self, facts: Sequence[Proposal], entry: Entry) -> None:
-        """Put facts into use again that a correction had put out of use, where the entry says again what it said."""
-        known = (await self._store.get(facts)).values()
-        await change_entries(self._store, known, lambda one: restored_from(one, entry))
+    async def _store_claims(self, entry: Entry, claims: tuple[Claim, ...]) -> None:
+        """Replace what was read in the entry, if it says still what was read. It is no change of the memory."""
+        read = {"claims": meant(entry, claims), "read_by": self._reader}
 
-    async def _logged(self, entry: Entry, facts: Sequence[ProposedFact], *, after: int) -> list[Proposal]:
-        """The facts as proposals in the log, numbered on from the last of a former text; none when what they were drawn
-        from is gone, or says something else.
+        def reread(one: Entry) -> Entry | None:
+            is_same = one.text == entry.text and is_readable(one) and one.read_by != self._reader
+            return one.model_copy(update=read) if is_same else None
 
-        Raises:
-            Unavailable: at the same moment others have logged what they drew.
-        """
-        record = (await self._store.pending([entry])).get(entry.id)
-        current = (await self._store.get([entry])).get(entry.id)
-        if record is None or record.proposal.redacted or current is None or not is_readable(current):
-            return []
-        if current.text != entry.text:
-            return []
-        turn = record.proposal.turn
-        known = text_read(entry)
-        drawn = [fact.model_copy(update={"drawn_from": known}) for fact in facts]
-        proposals = [Proposal.of_fact(turn, ordinal, fact) for ordinal, fact in enumerate(drawn, start=after + 1)]
-        try:
-            await self._store.append([], proposals)
-        except ValueError:  # its turn was erased meanwhile
-            return []
-        kept = await self._store.pending(proposals)
-        if any(one.id in kept and kept[one.id].proposal.fact not in (one.fact, None) for one in proposals):
-            raise Unavailable("another process drew facts from the same turn: it is looked at again")
-        return proposals
-
-    async def _tell(self, proposals: Sequence[Proposal]) -> None:
-        refs = [EntryRef(user_id=proposal.user_id, id=proposal.id) for proposal in proposals]
-        if refs:
-            await self._say([EntryProposed.of(refs, at=datetime.now(UTC))])
+        await change_entries(self._store, [entry], reread)
 
 
 def is_readable(entry: Entry) -> bool:
-    """Whether facts may be drawn from it: something that a user said, and that holds."""
-    said = entry.source == "turn" and entry.role == "user" and entry.ordinal == 0 and entry.turn_id is not None
-    says_something = not (is_small_talk(entry.text) or is_framed(entry))
-    return said and says_something and entry.status == "active" and entry.type != "summary"
+    """Whether a model is asked about it: something that a user said, that holds, and that is not too long."""
+    is_said = states_anything(entry) and entry.status == "active" and entry.type != "summary"
+    return is_said and len(entry.text) <= LONGEST_TURN and not is_small_talk(entry.text)

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 
 from contracts.ports import Annotation, Annotator, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
-from services.enrich.lineage import Policy, settle_changes, settle_facts
 from services.shared.changes import change_entries
-from services.shared.core.pinning import own_importance, weighed
+from services.shared.core.pinning import weighed
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -17,28 +16,15 @@ _SURE_ENOUGH = 0.6
 
 
 async def enrich_entries(
-    events: Sequence[EntryAccepted],
-    *,
-    store: TextStore,
-    annotator: Annotator | None,
-    changes: Policy = "supersede",
-    contradictions: bool = False,
+    events: Sequence[EntryAccepted], *, store: TextStore, annotator: Annotator | None
 ) -> list[EntryEnriched]:
-    """Enrich every entry of the events once, and pass all of them on; without an annotator as they are.
-
-    What they supersede is told with them, so that no vector of it is left.
-    """
+    """Enrich every entry of the events once, and pass all of them on; without an annotator as they are."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     found = await store.get(list(refs.values()), may_lag=_is_active)
-    superseded = await settle_changes(found.values(), store=store, policy=changes, contradictions=contradictions)
-    superseded += await settle_facts(found.values(), store=store)
     if annotator is not None:
-        again = await store.get([ref for ref in superseded if ref.id not in found]) if superseded else {}
-        todo = [*found.values(), *again.values()]  # one in use again may have been superseded before anybody read it
-        await _annotate([entry for entry in todo if needs_enriching(entry)], store, annotator)
-    going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
-    told = {ref.id: EntryRef(**dict(ref)) for ref in (*going_on, *superseded)}
-    return [EntryEnriched.of(told.values(), at=datetime.now(UTC), cause=cause_of(events))]
+        await _annotate([entry for entry in found.values() if needs_enriching(entry)], store, annotator)
+    going_on = [EntryRef(**dict(ref)) for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
+    return [EntryEnriched.of(going_on, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 async def _annotate(todo: Sequence[Entry], store: TextStore, annotator: Annotator) -> None:
@@ -64,12 +50,12 @@ def enriched(entry: Entry, notes: Annotation, now: datetime) -> Entry | None:
     if not needs_enriching(entry):
         return None
     confidence = metadata_confidence(notes)
-    base = own_importance(entry) if entry.source == "model" else _base(entry, notes, confidence)
+    base = _base(entry, notes, confidence)
     return entry.model_copy(
         update={
             "entities": notes.entities,
             "tags": merged_tags(entry.tags, notes),
-            "metadata_confidence": entry.metadata_confidence if entry.source == "model" else confidence,
+            "metadata_confidence": confidence,
             **weighed(entry, min(1.0, base + repeat_boost(entry.repeat_count))),
             "enriched": True,
             "embedding_state": "pending",  # a vector made before was not filtered by these tags

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from services.shared.settings import ServiceSettings
 
 
 class EnrichSettings(ServiceSettings):
-    """How many events are enriched at once, and what becomes of a statement that a newer one changes."""
+    """How many events are enriched at once, and how a language model is asked."""
 
     prefix = "MEMORYBUS_ENRICH_"
 
     max_batch: int = Field(default=64, ge=1, le=1024, description="most entries enriched with one sync, or one event")
-    changes: Literal["supersede", "flag", "leave"] = Field(
-        default="supersede",
-        description="an older statement that a newer one changes is superseded, flagged as a conflict, or left alone",
-    )
     extract_timeout_seconds: float = Field(
         default=30.0, gt=0, le=300, description="how long the language model may take for an answer; asked 3 times"
     )
@@ -27,7 +21,3 @@ class EnrichSettings(ServiceSettings):
         default=200, ge=0, description="turns of one user that the language model reads on one day, in UTC"
     )
     extract_budget: int = Field(default=5000, ge=0, description="the same of all users together")
-    contradictions: bool = Field(
-        default=False,
-        description="flag as a conflict also what contradicts an older statement without saying that it changed",
-    )

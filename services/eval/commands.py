@@ -22,7 +22,6 @@ from services.eval.mlflow_log import Experiment, Untracked
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
-from services.eval.scripted import script_for, scripted_model
 from services.eval.settings import EvalSettings
 from services.eval.variants import BadSweep, Variant
 from services.shared.commands.formats import FormatError
@@ -41,7 +40,6 @@ LOCOMO_EPILOG = """Examples:\n
 """
 CHATS_EPILOG = """Examples:\n
   memorybus eval chats chats.json\n
-  memorybus eval chats chats.json --extract\n
   MEMORYBUS_EMBEDDER=none memorybus eval chats chats.json --json report.json
 """
 LONGMEMEVAL_EPILOG = """Examples:\n
@@ -94,9 +92,6 @@ LlmOption = Annotated[
         show_default=False,
     ),
 ]
-ExtractOption = Annotated[
-    bool, typer.Option("--extract", help="Have facts drawn by a scripted model, which knows where values changed.")
-]
 OutagesOption = Annotated[
     bool, typer.Option("--outages", help="Ask again without vector store, embedder, and half of the vectors.")
 ]
@@ -118,7 +113,6 @@ class Wishes:
     sweep: str
     outages: bool
     llm: str
-    extract: bool = False
 
     def variants(self) -> list[Variant]:
         """The further runs; what takes vectors away comes last."""
@@ -171,7 +165,6 @@ def chats(
     sweep: SweepOption = "",
     outages: OutagesOption = False,
     llm: LlmOption = "",
-    extract: ExtractOption = False,
     misdirected: MisdirectedOption = False,
 ) -> None:
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
@@ -180,9 +173,7 @@ def chats(
     stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later. A folder
     has a file for each of them.
     """
-    _evaluate(
-        path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm, extract)
-    )
+    _evaluate(path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm))
 
 
 def longmemeval(
@@ -237,7 +228,7 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
         experiment = Experiment.open(wishes.mlflow) if wishes.mlflow else None
     except (FormatError, BadSweep, UnusableSetting, Untracked) as error:
         fail(str(error))
-    asked, *others = run(_asked(dataset, chosen, is_extracting=wishes.extract))
+    asked, *others = run(_asked(dataset, chosen))
     runs = [Run.of(*pair) for pair in zip(chosen, others, strict=True)]
     report = Report.of(dataset, asked, runs, run(_answered(model, asked, knobs.llm_questions)) if model else None)
     out.print(*report.shown(), sep="\n")
@@ -264,16 +255,11 @@ def refuse_a_bus() -> None:
         fail("MEMORYBUS_NATS_URL names a bus: eval fills a memory of its own, unset the variable")
 
 
-async def _asked(dataset: Dataset, chosen: Sequence[Variant], *, is_extracting: bool) -> list[Asked]:
+async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memorybus-eval-")))
-        settings = {}
-        if is_extracting:
-            settings["MEMORYBUS_EXTRACT_URL"] = stack.enter_context(scripted_model(script_for(dataset)))
-            settings["MEMORYBUS_ENRICH_EXTRACT_USER_BUDGET"] = str(len(dataset.turns))
-            settings["MEMORYBUS_ENRICH_EXTRACT_BUDGET"] = str(len(dataset.turns))
         progress = stack.enter_context(bars(err))
-        return await evaluate(dataset, folder / "up", chosen, progress, environment=settings)
+        return await evaluate(dataset, folder / "up", chosen, progress)
 
 
 async def _answered(model: ChatModel, asked: Asked, most: int) -> Answered:

@@ -1,7 +1,8 @@
-"""`memorybus eval coverage`: how much of what is asked for stands in spine, cards and summaries, without a model."""
+"""`memorybus eval coverage`: how much of what is asked for stands in facts, spine and summaries, as it is read."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +13,21 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from contracts.errors import TextRefused
+from contracts.ports import Embedder
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from services.cli.common import fail, out
 from services.eval.datasets import chats
+from services.shared.app import open_embedder_of
 from services.shared.commands.formats import FormatError, Question
-from services.shared.core.aliases import people_of
-from services.shared.core.cards import facts_by_entity
+from services.shared.core.analysis import telling_terms
+from services.shared.core.embedding import embed_each, made_by
 from services.shared.core.sessions import sessions_of
-from services.shared.core.slots import profile_of
-from services.shared.core.statements import terms
-from services.shared.core.summaries import Sentence, session_summary, spine_of
+from services.shared.core.summaries import Sentence
+from services.shared.knowledge.profile import claimed
+from services.shared.knowledge.summaries import session_summary, spine_of
+from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
   memorybus eval coverage chats.json\n
@@ -30,6 +35,7 @@ EPILOG = """Examples:\n
 """
 
 _HALF = 0.5
+_TOGETHER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,9 @@ class Overview:
 
     def share(self, source: str) -> float:
         """The share of the telling words of a turn that are shown."""
-        words = terms(self.turns.get(source, "").lower())
-        return len(words & terms(" ".join(self.shown.get(source, ())).lower())) / len(words) if words else 0.0
+        words = frozenset(telling_terms(self.turns.get(source, "")))
+        shown = frozenset(telling_terms(" ".join(self.shown.get(source, ()))))
+        return len(words & shown) / len(words) if words else 0.0
 
 
 def _shown(text: str, parts: Iterable[str]) -> int:
@@ -70,12 +77,27 @@ def _shown(text: str, parts: Iterable[str]) -> int:
     return len({place for begin, length in places for place in range(begin, begin + length)})
 
 
-def overviews(turns: Iterable[Turn]) -> dict[str, Overview]:
-    """The overview of each user who said these turns, after all of them."""
+async def overviews(turns: Iterable[Turn], embedder: Embedder) -> dict[str, Overview]:
+    """The overview of each user who said these turns, after all of them, as an embedder reads them that can.
+
+    Raises:
+        Unavailable: the embedder cannot be asked now.
+    """
     of: defaultdict[str, list[Entry]] = defaultdict(list)
     for turn in turns:
         of[turn.user_id or ""].append(_entry(turn))
-    return {user: _overview(user, entries) for user, entries in of.items()}
+    return {user: _overview(await _read(entries, embedder)) for user, entries in of.items()}
+
+
+async def _read(entries: Sequence[Entry], embedder: Embedder) -> list[Entry]:
+    read = list(entries)
+    for first in range(0, len(read), _TOGETHER):
+        texts = [entry.text for entry in read[first : first + _TOGETHER]]
+        async for found in embed_each(embedder, texts):
+            for place, one in found.items():
+                if not isinstance(one, TextRefused) and one.reading is not None:
+                    read[first + place] = made_by(read[first + place], embedder, one.reading.claims)
+    return read
 
 
 def _entry(turn: Turn) -> Entry:
@@ -92,15 +114,15 @@ def _entry(turn: Turn) -> Entry:
     )
 
 
-def _overview(user: str, entries: Sequence[Entry]) -> Overview:
+def _overview(entries: Sequence[Entry]) -> Overview:
     texts = {entry.id: entry.text for entry in entries}
     shown: defaultdict[str, set[str]] = defaultdict(set)
     for sentence in _sentences(entries):
         for source in sentence.source_ids:
             shown[source].add(sentence.text)
-    known = profile_of(user, entries, persons=people_of(entries).by_name())
-    for fact in (one for held in facts_by_entity(known).values() for one in held):
-        shown[fact.source_ids[0]].add(texts[fact.source_ids[0]][slice(*fact.fact.span)])
+    for fact in claimed(entries):
+        if fact.state == "sure" and fact.until is None:
+            shown[fact.entry.id].add(fact.text)
     return Overview({source: frozenset(found) for source, found in shown.items()}, texts)
 
 
@@ -108,7 +130,7 @@ def _sentences(entries: Sequence[Entry]) -> Iterator[Sentence]:
     spine = spine_of(entries)
     yield from (*spine.profile, *spine.projects, *spine.people, *spine.open_loops)
     for session in sessions_of(entries, now=max(entry.created_at for entry in entries) + timedelta(days=1)):
-        made = session_summary(session.entries, {})
+        made = session_summary(session.entries)
         yield from (made.one_liner,) if made.one_liner else ()
         yield from (*made.what_mattered, *made.open_loops, *made.commitments)
 
@@ -124,16 +146,25 @@ def coverage(
     file: Annotated[Path, typer.Argument(help="Chats, as `memorybus eval chats` takes them.")],
     questions: Annotated[int, typer.Option("--questions", "-n", min=1, help="Questions, evenly spread.")] = 60,
 ) -> None:
-    """Count the questions of which spine, cards and summaries show half of the words of a turn that answers."""
+    """Count the questions of which facts, spine and summaries show half of the words of a turn that answers."""
     try:
         dataset = chats(file)
     except (FormatError, OSError) as error:
         fail(str(error))
-    of = overviews(dataset.turns)
+    of = asyncio.run(_as_read(dataset.turns))
     found = covered(dataset.questions, of, questions)
     shown, said = (sum(sizes) for sizes in zip(*(one.characters for one in of.values()), strict=True))
     out.print(_table(found))
     out.print(f"shown: {shown:,} of {said:,} characters")
+
+
+async def _as_read(turns: Iterable[Turn]) -> dict[str, Overview]:
+    embedder = await open_embedder_of(Settings(embedder="memorybus", reader="memorybus"))
+    assert embedder is not None
+    try:
+        return await overviews(turns, embedder)
+    finally:
+        await embedder.close()
 
 
 def _table(found: Sequence[Covered]) -> Table:

@@ -17,16 +17,18 @@ from services.cli.common import bars, err, fail, out, plural, run
 from services.eval.commands import JsonOption, refuse_a_bus, write
 from services.eval.knowledge import Share, Told, shares, summed
 from services.eval.labels import Labelled, labelled
+from services.eval.scripted import script_of, scripted_model
 from services.eval.telling import told_of
 from services.shared.commands.formats import FormatError
 
 EPILOG = """Examples:\n
   memorybus eval knowledge tests/quality/chats/unseen\n
-  memorybus eval knowledge tests/quality/chats/unseen --rules --json report.json\n
+  memorybus eval knowledge tests/quality/chats/unseen --json report.json\n
+  memorybus eval knowledge tests/quality/chats/unseen --model\n
   memorybus eval knowledge chats.json --claims claims.json
 """
 
-_NO_READER = {"MEMORYBUS_EMBEDDER": "minilm"}
+_BUDGETS = ("MEMORYBUS_ENRICH_EXTRACT_USER_BUDGET", "MEMORYBUS_ENRICH_EXTRACT_BUDGET")
 _AVERAGES = ("facts_a_chat", "likely_a_chat")
 
 _NAMES = {
@@ -87,7 +89,9 @@ def knowledge(
         Path | None,
         typer.Option("--claims", metavar="FILE", help="Labels of chats that have none.", show_default=False),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="Measure what the rules tell alone, too.")] = False,
+    model: Annotated[
+        bool, typer.Option("--model", help="Measure once more with a scripted language model that reads as labelled.")
+    ] = False,
     report: JsonOption = None,
 ) -> None:
     """Hold what is known of chats, as profile and to-dos tell it, against what a reader noted of them.
@@ -101,8 +105,9 @@ def knowledge(
         chats = labelled(path, claims)
     except FormatError as error:
         fail(str(error))
-    runs = {"as set": {}, **({"rules alone": _NO_READER} if rules else {})}
-    measured = [run(_measured(name, chats, environment)) for name, environment in runs.items()]
+    measured = [run(_measured("as set", chats, {}))]
+    if model:
+        measured.append(run(_measured_with_model(chats)))
     out.print(*_shown(chats, measured), sep="\n")
     if report is not None:
         document = {"runs": [one.as_json() for one in measured], "measured_once": _MEASURED_ONCE}
@@ -112,6 +117,13 @@ def knowledge(
 async def _measured(name: str, chats: Sequence[Labelled], environment: Mapping[str, str]) -> Measured:
     with tempfile.TemporaryDirectory(prefix="memorybus-eval-") as folder, bars(err) as progress:
         return Measured.of(name, chats, await told_of(chats, Path(folder) / "up", progress, environment))
+
+
+async def _measured_with_model(chats: Sequence[Labelled]) -> Measured:
+    turns = str(sum(len(chat.turns) for chat in chats))
+    with scripted_model(script_of(chats)) as address:
+        environment = {"MEMORYBUS_EXTRACT_URL": address} | dict.fromkeys(_BUDGETS, turns)
+        return await _measured("scripted model", chats, environment)
 
 
 def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[RenderableType]:

@@ -1,8 +1,7 @@
-"""A language model that follows a script: it draws facts rightly, as it knows from the judged questions where they are.
+"""A language model that follows a script: it reads turns as a reader labelled them.
 
-It shows how far extraction can carry answers about what changed, whatever model is asked later. Of each question about
-a change it names one attribute, by words of the question that were said when the value was given first, and points at
-the sentences of users that give the value, then and later. It knows no answers, and adds no word of its own.
+It shows how far a language model that reads rightly carries what is known, whatever model is asked later. It goes the
+way of all models, so it adds no word, and what does not stand in its turn is dropped.
 """
 
 from __future__ import annotations
@@ -11,63 +10,54 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from contracts.v1.turns import Turn
-from services.eval.datasets import Dataset
-from services.shared.commands.formats import Question
-from services.shared.core import wordlists
-from services.shared.core.analysis import analyze, words_asked
+from services.eval.labels import Labelled
+from services.shared.reading.claims import sentence_around
 
-Script = dict[str, list[dict[str, Any]]]
-
-_SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
-_WORD = re.compile(r"[^\W_]+")
-_MOST_WORDS = 4
-_LONGEST = 160
-_ATTRIBUTES = wordlists.words("extraction", "attributes")
+Script = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def script_for(dataset: Dataset) -> Script:
+def script_of(chats: Sequence[Labelled]) -> Script:
     """What the model says about a turn, by its text."""
-    turns = {(turn.user_id, source): turn for turn in dataset.turns for source in turn.source_ids}
-    script: Script = defaultdict(list)
-    for question in dataset.questions:
-        if question.kind != "changed":
-            continue
-        groups = [[turns[question.user_id, name] for name in names] for names in (question.stale, question.evidence)]
-        said = [sorted(group, key=lambda turn: str(turn.created_at)) for group in groups]
-        attribute = _attribute(question, next((group for group in said if group), []))
-        echoes = {term for group in said for turn in group if turn.role != "user" for term in analyze(turn.text)}
-        for turn in (turn for group in said for turn in group if turn.role == "user"):
-            script[_spaced(turn.text)].append(_fact(turn, attribute, {*echoes, *analyze(question.text)}))
+    script: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for chat in chats:
+        texts = {source: turn.text for turn in chat.turns for source in turn.source_ids}
+        for claim in chat.labels.claims:
+            text = texts[claim.turn]
+            about = "user" if claim.of_user else _named(claim.about, text)
+            said = {"kind": "fact", "slot": claim.slot, "about": about, "is_new": claim.replaces is not None}
+            script[text].append(said | _places(claim.value, text))
+        for task in chat.labels.tasks:
+            said = {"kind": "task", "slot": "other_fact", "about": "user", "is_new": False}
+            script[texts[task.turn]].append(said | _places(task.value, texts[task.turn]))
     return script
 
 
-def _attribute(question: Question, first: list[Turn]) -> str:
-    """Words of the question that were said with the first value, or may name any value."""
-    said = {word.casefold() for turn in first for word in _WORD.findall(turn.text)}
-    asked = [word for word in words_asked(question.text) if word in said or word in _ATTRIBUTES]
-    return " ".join(word for word in asked if _WORD.fullmatch(word))[:48] or "current status"
+def _places(value: str, text: str) -> dict[str, str]:
+    begin = text.find(value)
+    around = sentence_around(text, (begin, begin + len(value))) if begin >= 0 else (0, 0)
+    return {"value": value, "sentence": text[slice(*around)]}
 
 
-def _fact(turn: Turn, attribute: str, terms: set[str]) -> dict[str, Any]:
-    sentences = [part.strip()[:_LONGEST] for part in _SENTENCE.split(turn.text) if len(part.strip()) > 3]
-    span = max(sentences, key=lambda part: len(terms.intersection(analyze(part)))).rstrip("?")
-    return {
-        "span": span,
-        "about": "user",
-        "kind": "person",
-        "attribute": " ".join(attribute.split()[:_MOST_WORDS]),
-        "value": span,
-        "type": "fact",
-        "many": False,
-        "importance": 2,
-        "confidence": 0.9,
-    }
+def _named(about: str, text: str) -> str:
+    """What a turn calls whom a claim is about: all of the name, its longest word there, or nothing."""
+    words = sorted(about.split(), key=len, reverse=True)
+    said = (name for name in (about, *words) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE))
+    return next(said, "")
+
+
+def _read(turn: str, script: Script) -> Sequence[Mapping[str, Any]]:
+    """What is said of a turn; what its user did not say themself may be missing in it."""
+
+    def has_its_words(text: str) -> bool:
+        words = iter(text.split())
+        return all(word in words for word in turn.split())
+
+    return script[min(filter(has_its_words, script), key=len, default="")] if turn else ()
 
 
 @contextmanager
@@ -80,7 +70,7 @@ def scripted_model(script: Script) -> Iterator[str]:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             turn = json.loads(asked["messages"][-1]["content"]).get("turn", "")
-            content = json.dumps({"facts": script.get(_spaced(turn), [])})
+            content = json.dumps({"claims": _read(turn, script)})
             raw = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(raw)))
@@ -99,7 +89,3 @@ def scripted_model(script: Script) -> Iterator[str]:
         finally:
             server.shutdown()
             serving.join()
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())

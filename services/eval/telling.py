@@ -17,7 +17,7 @@ from services.eval.labels import Labelled
 from services.eval.runs import remember
 from services.shared.client import MemoryClient
 from services.shared.commands.progress import Progress
-from services.shared.core.facts import ME
+from services.shared.knowledge.profile import ME
 
 _PATIENCE = 60.0
 _MOST_LOOPS = 200
@@ -29,7 +29,7 @@ Turns = Mapping[str, frozenset[str]]
 
 
 async def told_of(
-    chats: Sequence[Labelled], folder: Path, progress: Progress, environment: Mapping[str, str]
+    chats: Sequence[Labelled], folder: Path, progress: Progress, environment: Mapping[str, str] | None = None
 ) -> list[Told]:
     """Remember these chats in this folder, with these settings besides those inherited, and ask what is known of each.
 

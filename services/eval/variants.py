@@ -52,9 +52,9 @@ _FEATURES: dict[str, str] = {
     "meaning": "cos cos_ctx cos_sess cos_prev cos_next bmcos bmcos_ctx prevq_cos",
     "neighbours": "bm_ctx bmcos_ctx cos_ctx bm_prev bm_next cos_prev cos_next prevq_bm prevq_cos",
     "session": "cos_sess",
-    "speakers": "spk first you",
-    "form": "endq loglen num many_num names where_place brief",
-    "words of change": "news",
+    "speakers": "spk",
+    "form": "endq loglen num many_num brief",
+    "what is new": "news",
     "dates": "when_date sprox",
     "age": "pos pos_past",
 }

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
-from services.shared.core.lineage import changed_in_part_by
-from services.shared.core.newest import asks_for_outdated, is_of_another
+from services.shared.core.analysis import telling_terms
+from services.shared.core.identifiers import identifiers_in, named_in
+from services.shared.core.lineage import changed_in_part_by, outdated_facts
 from services.shared.core.scoring import Ranked
+from services.shared.core.traits import terms_in
 
 _MOST = 8
 
@@ -32,17 +34,25 @@ def with_halves(
 ) -> list[Ranked]:
     """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`.
 
-    What replaced only a part that is not asked for stands behind, too, and what lacks what the question names.
+    What replaced only a part that is not asked for stands behind, too, and what lacks a code that the question names.
     """
-    row = list(chosen)
+    row, codes = list(chosen), identifiers_in(question)
     for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
         entry = entries[half.candidate.id]
         beside = (entries[one.candidate.id] for one in row)
         place, named = next((i, one) for i, one in enumerate(beside) if entry.id in _halves(one))
-        is_beside = entry.id not in named.conflicts_with and not asks_for_outdated(question, named)
-        is_behind = is_beside or entry.created_at < named.created_at or is_of_another(entry.text, named.text, question)
+        is_beside = entry.id not in named.conflicts_with and not _asks_for_outdated(question, named)
+        new, old = named_in(codes, [entry.text, named.text])
+        is_behind = is_beside or entry.created_at < named.created_at or bool(old - new)
         row.insert(place + (not newest_first or is_behind), half)
     return row
+
+
+def _asks_for_outdated(question: str, entry: Entry) -> bool:
+    """Whether a question may be for what of an entry is so no longer: always, where nobody knows what that is."""
+    outdated = outdated_facts(entry)
+    asked = frozenset(map(hash, telling_terms(question)))
+    return not outdated or any(not asked.isdisjoint(terms_in(fact)) for fact in outdated)
 
 
 def _halves(entry: Entry) -> tuple[str, ...]:

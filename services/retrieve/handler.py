@@ -31,12 +31,13 @@ from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import as_asked_for, filters_of, narrowed, said_within
 from services.shared import tracing
 from services.shared.core.analysis import is_foreign
+from services.shared.core.asked_times import asks_for_former
 from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.features import Found, in_first_person, that_tell
 from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.identifiers import identifiers_in, named_in
 from services.shared.core.lookalikes import arranged
-from services.shared.core.newest import newest_first
 from services.shared.core.profile import profile, shortlist
 from services.shared.core.ranking import (
     maximal_marginal_relevance,
@@ -58,6 +59,7 @@ from services.shared.core.scoring import (
 from services.shared.core.text import beginning, composed
 from services.shared.core.time_spans import asks_of_then, times_of_telling
 from services.shared.erasures import is_hidden
+from services.shared.knowledge.newest import LOOKED_AT, newest_first
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
@@ -140,30 +142,14 @@ class Retriever:
         hidden: Awaitable[bool],
         shared: tuple[str, ...] = (),
     ) -> Seen:
-        """What a question finds in one space; of a space that shares, only what has one of the tags.
+        """What the searches find in one space, measured and ranked; of a space that shares only what has one of the
+        tags.
 
-        Where that tells of a speaker whom the question names, it is asked again as they would ask it.
+        A question that names a speaker is asked as they would ask it.
         """
-        if self.settings.relevance != "profile":
-            return await self._found(request, request.query, scope, filters, now, hidden, shared)
-        asked = in_first_person(request.query, self.speakers.of(scope))
-        seen = await self._found(request, asked, scope, filters, now, hidden, shared)
-        names = await self.speakers.look_up(scope, request.query, seen.entries.values(), self.store)
-        if (meant := in_first_person(request.query, names)) != asked:
-            seen = await self._found(request, meant, scope, filters, now, hidden, shared)
-        return seen
-
-    async def _found(
-        self,
-        request: RetrieveRequest,
-        asked: str,
-        scope: Scope,
-        filters: Filters,
-        now: datetime,
-        hidden: Awaitable[bool],
-        shared: tuple[str, ...],
-    ) -> Seen:
-        """What the searches find for a question as it is `asked`, measured and ranked."""
+        asked = request.query
+        if self.settings.relevance == "profile":
+            asked = in_first_person(asked, await self.speakers.look_up(scope, asked, self.store))
         times = times_of_telling(request.query, now)
         searched = narrowed(replace(filters, tags=shared) if shared else filters, times)
         legs = await self._search(request, asked, scope, searched)
@@ -449,10 +435,11 @@ class Retriever:
         order = maximal_marginal_relevance(
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=len(pool), shared_tags=tag_counts(tags)
         )
-        if self.settings.newest_first and not asks_of_then(request.query, now):
+        if self.settings.newest_first and not (asks_of_then(request.query, now) or asks_for_former(request.query)):
             row = [entries[index] for index in order]
             relevance = [pool[index].relevance for index in order]
-            among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)
+            named = named_in(identifiers_in(request.query), [one.text for one in row[:LOOKED_AT]])
+            among = newest_first(row, similarity[np.ix_(order, order)], relevance, named)
             order = [order[place] for place in among]
         if seen.alike:
             row = [entries[index] for index in order]

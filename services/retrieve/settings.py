@@ -36,9 +36,7 @@ class RetrieveSettings(ServiceSettings):
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.97, ge=0, le=1, description="1: best first; 0: as different as possible")
-    newest_first: bool = Field(
-        default=True, description="show what tells of a change before an older memory with another day, time or number"
-    )
+    newest_first: bool = Field(default=True, description="show what changed an older memory before that memory")
     candidates: int = Field(default=90, ge=1, le=1000, description="entries of both searches that are compared")
     shortlist: int = Field(
         default=55, ge=1, le=1000, description="of these, entries that are read and ranked by all features"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from contracts.ports import EntryStore, Scope, Selection, Unavailable
@@ -33,26 +33,17 @@ class Speakers:
 
     _known: Cache[Scope, _Known] = field(default_factory=lambda: Cache(_MOST_SCOPES))
 
-    def of(self, scope: Scope) -> frozenset[str]:
-        """Who is known to speak in a scope."""
-        return self._of_late(scope).names
-
-    async def look_up(self, scope: Scope, question: str, found: Collection[Entry], store: EntryStore) -> frozenset[str]:
-        """Who speaks in a scope as far as a question may name them; looked up once, where it may name somebody.
-
-        Those who speak in what the question `found`, and where people speak there also those who did last.
-        """
-        names, known = self.note(scope, found), self._of_late(scope)
+    async def look_up(self, scope: Scope, question: str, store: EntryStore) -> frozenset[str]:
+        """Who speaks in a scope as far as a question may name them: who did last, looked up once a minute at most."""
+        known = self._of_late(scope)
         if known.looked_up or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
-            return names
-        latest: Sequence[Entry] = ()
-        if names or not found:
-            of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    latest = (await store.page(of_scope, limit=_LATEST, cursor=None)).entries
-            except (Unavailable, TimeoutError):
-                return names
+            return known.names
+        of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                latest = (await store.page(of_scope, limit=_LATEST, cursor=None)).entries
+        except (Unavailable, TimeoutError):
+            return known.names
         self._known.put(scope, replace(known, looked_up=True))
         return self.note(scope, latest)
 

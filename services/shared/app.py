@@ -382,6 +382,7 @@ async def open_embedder_of(settings: Settings) -> Embedder | None:
         base_url=settings.embedder_url,
         model=settings.embedder_model,
         api_key=key.get_secret_value() if key else None,
+        reads=settings.reader != "none",
     )
 
 

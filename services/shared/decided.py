@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from contracts.ports import Record, RecordKey, Ref, UserRecords
 from contracts.v1.entries import Entry
+from contracts.v1.loops import State
 from services.shared.changes import change_record
-from services.shared.core.aliases import Decisions, hash_of
-from services.shared.core.deeds import State
+from services.shared.knowledge.people import Decisions, hash_of
 
 
 async def read_decisions(user_id: str, records: UserRecords) -> Decisions:

@@ -136,6 +136,10 @@ class Settings(EnvironmentSettings):
         default="memorybus",
         description="model that makes vectors; memorybus also reads what is stated; none: search by words only",
     )
+    reader: Literal["memorybus", "none"] = Field(
+        default="memorybus",
+        description="what reads facts, to-dos and changes, whichever model makes the vectors; none: nothing is read",
+    )
     embedder_url: str = Field(
         default="http://127.0.0.1:11434/v1",
         repr=False,
@@ -151,8 +155,8 @@ class Settings(EnvironmentSettings):
     extract_url: str | None = Field(
         default=None,
         repr=False,
-        description="base address of a language model (OpenAI, Ollama, llama.cpp, vLLM) that draws facts from "
-        "what users say and sums up chats, and so gets their words; without one none is asked",
+        description="base address of a language model (OpenAI, Ollama, llama.cpp, vLLM) that reads what users "
+        "state and sums up chats, and so gets their words; without one none is asked",
     )
     extract_model: str = Field(default="default", description="name of that model")
     extract_api_key: SecretStr | None = Field(default=None, description="key for that model")

@@ -51,15 +51,15 @@ READ_IN_PART = Counter("memorybus_read_in_part_total", "Turns that mostly repeat
 CHANGES = Counter("memorybus_changes_total", "Older statements that a newer one superseded or contradicts", ["kind"])
 EXTRACTIONS = Counter(
     "memorybus_extractions_total",
-    "Turns that a language model was to draw facts from: facts, none, invalid, skipped, over budget, or failed",
+    "Turns that a language model was to read: facts, none, invalid, skipped, over budget, or failed",
     ["outcome"],
 )
 EXTRACTED = Counter(
-    "memorybus_extracted_facts_total", "Facts in answers of a language model: kept, or dropped as unsupported", ["fate"]
+    "memorybus_extracted_facts_total", "Claims of a language model: kept, or dropped as unsupported", ["fate"]
 )
 EXTRACT_SECONDS = Histogram("memorybus_extract_seconds", "Time of a language model to answer", buckets=_FINE)
 EXTRACT_UNASKED = Counter(
-    "memorybus_extract_unasked_total", "Entries whose facts nobody will draw: the queue was full or did not answer"
+    "memorybus_extract_unasked_total", "Entries that no language model will read: the queue was full or did not answer"
 )
 EXTRACT_PAUSED = Gauge("memorybus_extract_paused", "1 while a language model that failed several times is left alone")
 SUMMARIES = Counter(

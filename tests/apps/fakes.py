@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from contracts.ports import (
     Vector,
     VectorPoint,
 )
+from contracts.v1.claims import Claim, Reading, Relation, Slot
 from contracts.v1.entries import Entity, Entry
 
 
@@ -170,3 +173,48 @@ class FakeAnnotator:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class FakeReader(FakeEmbedder):
+    """Reads of each text what it `knows` of it, or that its last word is where somebody lives.
+
+    Of pairs of texts it knows the `updates`, and those with other `relations`.
+    """
+
+    def __init__(
+        self,
+        reader: str = "reader-1",
+        updates: Collection[tuple[str, str]] = (),
+        *,
+        relations: Mapping[tuple[str, str], Relation] = MappingProxyType({}),
+        knows: Mapping[str, Reading] = MappingProxyType({}),
+    ) -> None:
+        super().__init__()
+        self.reader = reader
+        self.relations = {**dict.fromkeys(updates, Relation(0, 0, 0, 1)), **relations}
+        self.knows = knows
+        self.has_read: list[str] = []
+        self.compared: list[tuple[str, str]] = []
+
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
+        self.has_read += texts
+        return await self.embed(texts), [self.knows.get(text) or Reading((home(text),), ends=0.5) for text in texts]
+
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        return (await self.embed_and_read(texts))[1]
+
+    async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
+        self.compared += pairs
+        return [self.relations.get(pair, Relation(1, 0, 0, 0)) for pair in pairs]
+
+
+def home(text: str) -> Claim:
+    begin = text.rfind(" ") + 1
+    return Claim(slot="home", value=(begin, max(begin + 1, len(text) - 1)), sentence=(0, len(text)), confidence=0.9)
+
+
+def claim(text: str, value: str, slot: Slot, **fields: Any) -> Claim:
+    """A claim that all of a text makes."""
+    begin = text.index(value)
+    places = {"value": (begin, begin + len(value)), "sentence": (0, len(text))}
+    return Claim.model_validate({"slot": slot, **places, "confidence": 0.9} | fields)

@@ -27,11 +27,11 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import chat_commands, conflicts, control, privacy
 from services.curate.chat_commands import Actions
 from services.curate.edits import Editor
-from services.enrich.lineage import settle_changes
 from services.retrieve.reply import item_of
 from services.shared.core.scoring import Candidate, Ranked
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeInFlight
+from tests.apps.fakes import FakeInFlight, FakeReader
+from tests.apps.settling import settle
 from tests.apps.test_forgetting import DAY, places, say, the_entry
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -408,7 +408,7 @@ async def test_what_contradicts_itself_is_asked_and_settled_in_words(store: Text
     old, new = "My landlord is called Huber", "My landlord is now called Hofer"
     entries = [an_entry("ann", old, manually_saved=True), an_entry("ann", new, created_at=NOON + DAY)]
     await store_entries(store, entries)
-    await settle_changes([entries[1]], store=store)
+    await settle(store, entries, FakeReader(updates=[(old, new)]))
 
     asked = await memory.says("what contradicts itself in my memory?")
     assert old in asked.reply
@@ -428,7 +428,7 @@ async def test_of_several_questions_the_one_that_was_shown_is_settled(store: Tex
             an_entry("ann", new, created_at=NOON + (2 * day + 1) * DAY),
         ]
         await store_entries(store, entries)
-        await settle_changes([entries[1]], store=store)
+        await settle(store, entries, FakeReader(updates=[(old, new)]))
     first = await memory.says("any conflicts in my memory?")
     other = next(pair for pair in pairs if pair[0] not in first.reply)
     shown = tuple(entry.id for entry in await store.scan(after="", limit=10) if entry.text in other)

@@ -7,28 +7,49 @@ from typing import Literal
 
 import pytest
 
-from contracts.ports import Change, Key, TextStore
+from contracts.ports import Change, Key, Selection, TextStore
+from contracts.v1.claims import Reading, Relation
 from contracts.v1.conflicts import ConflictsRequest, ResolveRequest
 from contracts.v1.entries import Entry, EntryEvent
-from contracts.v1.profile import ProfileRequest
 from contracts.v1.retrieval import RetrieveRequest
 from services.curate.conflicts import list_conflicts, resolve
 from services.curate.privacy import DataStores
-from services.curate.profile import profile
-from services.enrich.lineage import settle_changes
+from services.embed.changes import Rules
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.shared.errors import Rejected
+from services.shared.knowledge.profile import claimed
 from services.shared.tokens import Cl100kCounter
+from tests.apps.fakes import FakeReader, FakeVectors, claim
+from tests.apps.settling import settle
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 
-HUBER, HOFER = "My landlord is called Huber", "My landlord is called Hofer"
-TUESDAY, THURSDAY = "My dentist appointment is on Tuesday", "My dentist appointment has moved to Thursday"
+HUBER, HOFER = "My landlord is called Huber.", "My landlord is called Hofer."
+TUESDAY, THURSDAY = "My dentist appointment is on Tuesday.", "My dentist appointment has moved to Thursday."
+ULM, PASSAU = "I live in Ulm.", "I have moved to Passau."
+BOSCH, SIEMENS, MIELE = (
+    "I work for Bosch and I'm allergic to nuts.",
+    "I've just started at Siemens.",
+    "I'm at Miele now.",
+)
+WORK = {
+    BOSCH: Reading((claim(BOSCH, "Bosch", "employer"), claim(BOSCH, "nuts", "allergy"))),
+    SIEMENS: Reading((claim(SIEMENS, "Siemens", "employer", is_new=True),)),
+    MIELE: Reading((claim(MIELE, "Miele", "employer", is_new=True),)),
+}
+
+
+def a_reader() -> FakeReader:
+    """What it is told of these texts; of others that contradict each other it is sure, but not that any changed."""
+    updates = [(TUESDAY, THURSDAY), (ULM, PASSAU), (BOSCH, SIEMENS), (BOSCH, MIELE), (SIEMENS, MIELE)]
+    at_odds = Relation(0, 0.1, 0.9, 0)
+    relations = {(HUBER, HOFER): at_odds, ("My shoe size is 42.", "My shoe size is 43."): at_odds}
+    return FakeReader(updates=updates, relations=relations, knows=WORK)
 
 
 class Desk:
-    """Two statements of ann, settled by the rules, and what was told since."""
+    """Two statements of ann, settled by a reader, and what was told since."""
 
     def __init__(self, stores: DataStores, older: Entry, newer: Entry) -> None:
         self.stores, self.older, self.newer = stores, older, newer
@@ -40,8 +61,15 @@ class Desk:
         later = an_entry("ann", newer, created_at=NOON + minutes(1), **talk)
         entries = [an_entry("ann", older, **talk, **fields), later]
         await store_entries(store, entries)
-        await settle_changes([entries[1]], contradictions=True, store=store)
-        return cls(places(store)[0], *entries)
+        desk = cls(places(store)[0], *entries)
+        await desk.settle(*entries)
+        return desk
+
+    async def settle(self, *entries: Entry) -> None:
+        """One delivery to embed."""
+        vectors = self.stores.vectors
+        assert isinstance(vectors, FakeVectors)
+        await settle(self.stores.text, entries, a_reader(), rules=Rules(contradictions=True), vectors=vectors)
 
     async def _say(self, events: Sequence[EntryEvent]) -> None:
         self.told += [ref.id for event in events for ref in event.entries]
@@ -66,19 +94,6 @@ async def test_a_conflict_is_a_question_to_its_user(store: TextStore) -> None:
     assert question == f"On 01 February 2026 you said “{HOFER}”, before that “{HUBER}”. Which one is true now?"
     assert await desk.questions(space="default") == [question]
     assert await desk.questions(space="work") == await desk.questions(user="bob") == []
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("I drive a Honda Jazz to work, it is red and cheap", "The Jazz got written off in a crash"),
-        ("My locker number is 14.", "oh no, I meant 41 not 14"),
-        ("My locker number is 14.", "*41"),
-    ],
-)
-async def test_what_may_be_over_or_was_said_wrongly_is_a_question(store: TextStore, older: str, newer: str) -> None:
-    desk = await Desk.opened(store, older, newer)
-    assert len(await desk.questions()) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +139,7 @@ async def test_what_the_rules_superseded_is_taken_back_for_good(store: TextStore
     assert [entry.status for entry in await desk.entries()] == ["active", "superseded"]
     assert await desk.keep("both") == ("active", "active")
     assert desk.older.id in desk.told  # on its way to a vector again
-    await settle_changes([(await desk.entries())[0]], contradictions=True, store=store)
+    await desk.settle(desk.newer, desk.older)
     newer, older = await desk.entries()
     assert (newer.status, older.status, newer.supersedes) == ("active", "active", ())
 
@@ -152,71 +167,11 @@ async def test_what_was_forgotten_is_no_conflict_any_more(store: TextStore) -> N
 
 async def test_the_page_goes_on_beyond_what_is_decided(store: TextStore) -> None:
     first = await Desk.opened(store, HUBER, HOFER)
-    second = await Desk.opened(store, "My shoe size is 42", "My shoe size is 43")
+    second = await Desk.opened(store, "My shoe size is 42.", "My shoe size is 43.")
     await second.keep("both")
-    assert "Hofer" in (await first.questions())[0]
+    assert HOFER in (await first.questions())[0]
     newer, _ = await first.entries()
     assert await store.replace([Change(newer, newer)]) == set()
-
-
-async def facts_of(store: TextStore) -> list[tuple[str, bool, bool]]:
-    """What is known of ann: each fact, whether it is so now, and whether it is in conflict."""
-    reply = await profile(ProfileRequest(user_id="ann"), store=store)
-    return sorted((fact.text, fact.until is None, fact.in_conflict) for fact in reply.facts)
-
-
-@pytest.mark.parametrize(
-    ("keep", "known"),
-    [
-        ("new", [("Lives in Passau", True, False)]),
-        ("old", [("Lives in Ulm", True, False)]),
-        ("both", [("Lives in Passau", True, False), ("Lives in Ulm", True, False)]),
-    ],
-)
-async def test_a_decision_holds_in_the_profile(
-    store: TextStore, keep: Literal["new", "old", "both"], known: list[tuple[str, bool, bool]]
-) -> None:
-    desk = await Desk.opened(store, "I live in Ulm", "I have moved to Passau", manually_saved=True)
-    assert await facts_of(store) == [("Lives in Passau", True, True), ("Lives in Ulm", True, True)]
-    await desk.keep(keep)
-    assert await facts_of(store) == known
-
-
-async def test_what_is_in_conflict_or_kept_beside_another_ends_nothing(store: TextStore) -> None:
-    eyes = an_entry("ann", "My weekly eye doctor appointment is on Tuesday at 11")
-    await store_entries(store, [eyes])
-    desk = await Desk.opened(
-        store, "My weekly dentist appointment is on Tuesday at 9", "My appointment has moved from Tuesday to Thursday"
-    )
-    known = await facts_of(store)
-    assert [now for text, now, _ in known if "Tuesday" in text] == [True, True]
-    await desk.keep("both")
-    await Desk(desk.stores, eyes, desk.newer).keep("both")
-    assert [(text, now) for text, now, _ in known] == [(text, now) for text, now, _ in await facts_of(store)]
-    assert not any(doubt for *_, doubt in await facts_of(store))
-
-
-async def test_of_a_statement_in_conflict_only_what_both_tell_is_unclear(store: TextStore) -> None:
-    home = "I'm Nadia. I live in Leeds with my husband Tomasz"
-    await Desk.opened(store, home, "I have moved to York", manually_saved=True)
-    unclear = {text for text, _, doubt in await facts_of(store) if doubt}
-    assert unclear == {"Lives in Leeds", "Lives in York"}
-    assert "Is called Nadia" in {text for text, *_ in await facts_of(store)}
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("My sister Jose lives in Leon.", "My sister José has moved to Porto."),
-        ("My sister José lives in Leon.", "Jose has moved to Porto."),
-    ],
-)
-async def test_a_name_with_its_accents_or_without_is_changed(store: TextStore, older: str, newer: str) -> None:
-    desk = await Desk.opened(store, older, newer)
-    assert [entry.status for entry in await desk.entries()] == ["active", "superseded"]
-
-
-BOSCH, SIEMENS = "I work for Bosch and I'm allergic to nuts.", "I've just started at Siemens."
 
 
 async def texts_found(desk: Desk, query: str, **fields: object) -> list[str]:
@@ -227,78 +182,16 @@ async def texts_found(desk: Desk, query: str, **fields: object) -> list[str]:
     return [item.text for item in reply.items]
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "known"),
-    [
-        (BOSCH, SIEMENS, {"Is allergic to nuts", "Works for Siemens"}),
-        (
-            "I live in Leeds with my boyfriend Marcus and we have a cat called Biscuit.",
-            "I've moved to Otley.",
-            {"Has a cat named Biscuit", "Lives in Otley", "Marcus is their boyfriend"},
-        ),
-        (
-            "I take ramipril 5 mg and metformin. My doctor is Dr Seidel.",
-            "Dr Seidel raised the ramipril to 10 mg.",
-            {"Dr Seidel is their doctor"},
-        ),
-        ("I take metformin and ramipril.", "I stopped taking metformin.", set()),
-        ("I'm vegan and I live in Bonn.", "I eat meat again.", {"Lives in Bonn"}),
-    ],
-)
-async def test_what_the_newer_one_does_not_touch_goes_on(
-    store: TextStore, older: str, newer: str, known: set[str]
-) -> None:
-    desk = await Desk.opened(store, older, newer, manually_saved=True)
-    assert await desk.keep("new") == ("active", "active")
-    assert await desk.questions() == []
-    before = await desk.entries()
-    assert await desk.keep("new") == ("active", "active")
-    assert await desk.entries() == before
-    assert {text for text, now, _ in await facts_of(store) if now} == known
-    await settle_changes([before[0]], contradictions=True, store=store)
-    assert await desk.entries() == before
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("I drive a Honda Jazz to work, it is red and cheap", "The Jazz got written off in a crash"),
-        ("My brother Ben lives in Oslo.", "Ben has moved to Bergen."),
-        ("I have a cat called Biscuit, she is black.", "Biscuit died yesterday."),
-        (HUBER, HOFER),
-    ],
-)
-async def test_what_tells_nothing_else_goes_as_a_whole(store: TextStore, older: str, newer: str) -> None:
-    desk = await Desk.opened(store, older, newer, manually_saved=True)
-    assert await desk.keep("new") == ("active", "superseded")
-
-
 async def test_what_goes_on_is_found_and_behind_what_replaced_a_part_of_it(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
     await desk.keep("new")
     assert await texts_found(desk, "what am I allergic to?") == [BOSCH, SIEMENS]
     assert await texts_found(desk, "Do I work for Bosch?") == [SIEMENS, BOSCH]
     assert await texts_found(desk, "Where do I work?", now=NOON + minutes(0.5)) == [BOSCH]
 
 
-async def test_what_was_replaced_stays_so_when_the_newer_one_is_forgotten(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS)
-    await desk.keep("new")
-    await store.forget([Key("ann", desk.newer.id)], until=None)
-    assert await facts_of(store) == [("Is allergic to nuts", True, False), ("Works for Bosch", False, False)]
-
-
-async def test_what_is_said_again_as_a_whole_is_so_again(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS)
-    await desk.keep("new")
-    _, older = await desk.entries()
-    again = older.model_copy(update={"last_said_at": NOON + minutes(9)})
-    await store.replace([Change(older, again)])
-    assert ("Works for Bosch", True, False) in await facts_of(store)
-
-
 async def test_a_decision_about_a_part_can_be_changed(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS)
+    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
     before = [entry.conflicts_with for entry in await desk.entries()]
     for keep in ("both", "open"):
         await desk.keep("new")
@@ -308,11 +201,60 @@ async def test_a_decision_about_a_part_can_be_changed(store: TextStore) -> None:
     assert [entry.conflicts_with for entry in await desk.entries()] == before
 
 
-async def test_a_part_that_is_outdated_is_asked_about_no_more(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS)
-    await desk.keep("new")
-    later = an_entry("ann", "I've just started at Miele.", created_at=NOON + minutes(60), conversation_id="talk")
-    await store_entries(store, [later])
-    await settle_changes([later], store=store)
+async def facts_of(store: TextStore) -> set[tuple[str, bool]]:
+    """What is known of ann: each value, and whether it is so now."""
+    entries = [
+        one
+        for status in ("active", "superseded")
+        for one in (await store.page(Selection("ann", status=status), limit=9, cursor=None)).entries
+    ]
+    return {(fact.value, fact.until is None) for fact in claimed(entries)}
+
+
+@pytest.mark.parametrize(
+    ("keep", "known"),
+    [
+        ("new", {("Passau", True), ("Ulm", False)}),
+        ("old", {("Ulm", True)}),
+        ("open", {("Passau", True), ("Ulm", False)}),
+    ],
+)
+async def test_a_decision_holds_in_what_is_known(
+    store: TextStore, keep: Literal["new", "old", "open"], known: set[tuple[str, bool]]
+) -> None:
+    desk = await Desk.opened(store, ULM, PASSAU, manually_saved=True)
+    await desk.keep(keep)
+    assert await facts_of(store) == known
+
+
+async def test_what_the_newer_one_does_not_touch_goes_on(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
+    assert await facts_of(store) >= {("nuts", True), ("Siemens", True)}
+    assert await desk.keep("new") == ("active", "active")
     assert await desk.questions() == []
-    assert ("Works for Miele", True, False) in await facts_of(store)
+    before = await desk.entries()
+    assert before[1].outdated == ("Bosch",)
+    assert await desk.keep("new") == ("active", "active")
+    assert await desk.entries() == before
+    assert await facts_of(store) == {("nuts", True), ("Siemens", True), ("Bosch", False)}
+    await desk.settle(desk.newer, desk.older)
+    assert await desk.entries() == before
+
+
+async def test_a_part_that_is_outdated_is_asked_about_no_more(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
+    await desk.keep("new")
+    later = an_entry("ann", MIELE, created_at=NOON + minutes(60), conversation_id="talk")
+    await store_entries(store, [later])
+    await desk.settle(later)
+    assert await desk.questions() == []
+    assert await facts_of(store) == {("nuts", True), ("Miele", True), ("Siemens", False), ("Bosch", False)}
+
+
+async def test_what_is_said_again_as_a_whole_is_so_again(store: TextStore) -> None:
+    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
+    await desk.keep("new")
+    _, older = await desk.entries()
+    again = older.model_copy(update={"last_said_at": NOON + minutes(9)})
+    await store.replace([Change(older, again)])
+    assert ("Bosch", True) in await facts_of(store)

@@ -30,8 +30,9 @@ LONG = 100
 class Desk:
     """An editor on a real text store, and what it told."""
 
-    def __init__(self, store: TextStore) -> None:
+    def __init__(self, store: TextStore, embedder: FakeEmbedder | None = None) -> None:
         self.store = store
+        self.embedder = embedder or FakeEmbedder()
         self.stores, self.vectors, self.in_flight = places(store)
         self.told: list[EntryEvent] = []
         self.unfinished: list[Key] = []
@@ -58,11 +59,14 @@ class Desk:
         refs = [EntryRef(user_id=entry.user_id, id=entry.id) for entry in entries]
         accepted = EntryAccepted.of(refs, at=NOON)
         enriched = await enrich_entries([accepted], store=self.store, annotator=FakeAnnotator())
-        await embed_entries(enriched, store=self.store, vectors=self.vectors, embedder=FakeEmbedder())
+        await embed_entries(enriched, store=self.store, vectors=self.vectors, embedder=self.embedder)
 
     async def update(self, entry: Entry, **change: Any) -> Entry:
         request = UpdateRequest(user_id=entry.user_id, id=entry.id, **change)
         return (await self.editor.update(request)).entry
+
+    async def forget(self, entry: Entry) -> None:
+        await self.editor.forget(ForgetRequest(user_id=entry.user_id, id=entry.id))
 
     async def stored(self, entry: Entry) -> Entry:
         return (await self.store.get([entry]))[entry.id]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contracts.ports import TextStore, Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
 from services.shared.commands.transfer import read_archive, write_archive
@@ -18,30 +18,12 @@ from services.shared.core.editing import Edit, edited
 from services.shared.core.rollups import without
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.vectors.reindexer import Reindexer
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, home
 from tests.stores.builders import NOON, an_entry, store_entries
 from tests.stores.changing import modify
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 GHENT = "I live in Ghent."
-
-
-class FakeReader(FakeEmbedder):
-    """Reads of each text that its last word is where somebody lives."""
-
-    def __init__(self, reader: str = "reader-1") -> None:
-        super().__init__()
-        self.reader = reader
-        self.read: list[str] = []
-
-    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
-        self.read += texts
-        return await self.embed(texts), [(home(text),) for text in texts]
-
-
-def home(text: str) -> Claim:
-    begin = text.rindex(" ") + 1
-    return Claim(slot="home", value=(begin, len(text) - 1), sentence=(0, len(text)), confidence=0.9)
 
 
 async def embedded(
@@ -88,7 +70,7 @@ async def test_a_delivery_that_comes_twice_is_read_once(store: TextStore) -> Non
     reader, vectors = FakeReader(), FakeVectors()
     first = await embedded(store, entries, reader, vectors)
     assert await embedded(store, entries, reader, vectors) == first
-    assert reader.read == [GHENT]
+    assert reader.has_read == [GHENT]
 
 
 async def test_another_text_of_the_entry_is_read_anew(store: TextStore) -> None:
@@ -105,7 +87,7 @@ async def test_a_text_that_changes_while_it_is_read_gets_no_claims_of_the_former
     (entry,) = await store_entries(store, [an_entry("ann", GHENT)])
 
     class Late(FakeReader):
-        async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+        async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
             found = await super().embed_and_read(texts)
             await modify(store, [entry], lambda one: edited(one, Edit(text="I am off to Rome.", by="ann"), NOW))
             return found
@@ -161,11 +143,11 @@ async def test_settling_with_a_reader_reads_all_that_was_embedded_by_a_model_tha
         **{one.text: ("reader-1", 1) for one in said},
         told.text: ("reader-1", 0),
     }
-    assert told.text not in reader.read
+    assert told.text not in reader.has_read
     versions = {entry.id: entry.version for entry in await store.scan(after="", limit=9)}
     await Reindexer(store, vectors, reader).settle()
     assert {entry.id: entry.version for entry in await store.scan(after="", limit=9)} == versions
-    assert len(reader.read) == 3
+    assert len(reader.has_read) == 3
 
 
 async def test_going_back_to_a_model_that_reads_nothing_keeps_what_was_read_and_only_new_texts_are_read_then(
@@ -180,7 +162,7 @@ async def test_going_back_to_a_model_that_reads_nothing_keeps_what_was_read_and_
     assert await read_by(store) == {GHENT: ("reader-1", 1), "I live in Rome.": (None, 0)}
     await Reindexer(store, vectors, reader).settle()
     assert await read_by(store) == {GHENT: ("reader-1", 1), "I live in Rome.": ("reader-1", 1)}
-    assert reader.read == [GHENT, "I live in Rome."]
+    assert reader.has_read == [GHENT, "I live in Rome."]
 
 
 async def test_what_another_reader_read_is_read_anew(store: TextStore) -> None:

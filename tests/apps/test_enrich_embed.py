@@ -11,7 +11,6 @@ from contracts.ports import TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
-from services.shared.core.editing import Edit, edited
 from tests.apps.fakes import FakeAnnotator, FakeEmbedder, FakeVectors
 from tests.stores.builders import an_entry, store_entries
 from tests.stores.changing import modify
@@ -45,23 +44,6 @@ async def test_without_an_annotator_entries_are_passed_on_as_they_are(store: Tex
     (told,) = await enrich_entries([EntryAccepted.of(refs(entries), at=NOW)], store=store, annotator=None)
     assert told.entries == tuple(refs(entries))
     assert (await store.get([entries[0]]))[entries[0].id] == entries[0]
-
-
-async def test_what_a_correction_puts_in_use_again_is_read_too(store: TextStore) -> None:
-    texts = ("I live in Vienna.", "I have moved to Graz.")
-    said = [an_entry("ann", text, created_at=NOW - timedelta(days=9 - i)) for i, text in enumerate(texts)]
-    older, newer = await store_entries(store, said)
-    annotator = FakeAnnotator()
-    await enrich_entries([EntryAccepted.of(refs([older, newer]), at=NOW)], store=store, annotator=annotator)
-    assert (await store.get([older]))[older.id].status == "superseded"
-    (entry,) = (await store.get([newer])).values()
-    corrected = edited(entry, Edit(text="I like green tea.", by="ann"), NOW)
-    await modify(store, [newer], lambda _: corrected)
-
-    (told,) = await enrich_entries([EntryAccepted.of(refs([newer]), at=NOW)], store=store, annotator=annotator)
-    (again,) = (await store.get([older])).values()
-    assert (again.status, again.enriched) == ("active", True)
-    assert {ref.id for ref in told.entries} == {older.id, newer.id}
 
 
 async def test_an_entry_is_embedded_and_marked_once(store: TextStore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,11 +13,11 @@ from contracts.v1.conflicts import ResolveRequest
 from contracts.v1.entries import EntryEvent
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate.conflicts import resolve
-from services.enrich.lineage import settle_changes
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.shared.tokens import Cl100kCounter
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
+from tests.apps.settling import settle
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 
@@ -27,11 +28,11 @@ QUESTION = "when is my dentist appointment?"
 
 
 async def told(store: TextStore, *texts: str, **fields: Any) -> None:
-    """What ann said on the hour, one statement after another, settled by the rules."""
-    for hour, text in enumerate(texts):
-        entry = an_entry("ann", text, created_at=NOON + minutes(60 * hour), **fields)
-        await store_entries(store, [entry])
-        await settle_changes([entry], store=store)
+    """What ann said on the hour, one statement after another, settled by a reader."""
+    times = [NOON + minutes(60 * hour) for hour in range(len(texts))]
+    entries = [an_entry("ann", text, created_at=at, **fields) for text, at in zip(texts, times, strict=True)]
+    await store_entries(store, entries)
+    await settle(store, entries, FakeReader(updates=[*pairwise(texts)]))
 
 
 async def asked(store: TextStore, hour: float, vectors: FakeVectors | None = None, **fields: Any) -> RetrieveReply:

@@ -16,14 +16,19 @@ from services.curate.commands import shorten_items
 from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
 from tests.apps.test_edits import Desk
+from tests.claims import a_task, an_end_of
 from tests.stores.builders import NOON, an_entry, store_entries
 
-PASSPORT = "I need to renew my passport by Friday"
+PASSPORT, STAMPS = "I need to renew my passport by Friday", "I have to buy stamps"
 
 
 def said(text: str, day: int = 0, **fields: object) -> Entry:
     at = NOON + timedelta(days=day)
     return an_entry("ann", text, created_at=at, last_said_at=at, conversation_id="c1", **fields)
+
+
+def to_do(text: str, day: int = 0, **fields: object) -> Entry:
+    return said(text, day, claims=(a_task(text),), **fields)
 
 
 async def listed(store: TextStore, **fields: object) -> LoopsReply:
@@ -39,38 +44,42 @@ def texts(reply: LoopsReply) -> list[str]:
 
 
 async def test_what_is_due_next_comes_first(store: TextStore) -> None:
-    passport, letter = said(PASSPORT), said("I will answer the letter tomorrow", 1)
-    await store_entries(store, [passport, letter, said("I have to buy stamps", 2), said("I like stamps", 3)])
+    passport, letter = to_do(PASSPORT), to_do("I will answer the letter tomorrow", 1)
+    await store_entries(store, [passport, letter, to_do(STAMPS, 2), said("I like stamps", 3)])
     first, second, third = (await listed(store)).items
-    assert [first.text, second.text, third.text] == [letter.text, PASSPORT, "I have to buy stamps"]
-    assert (first.promised, second.promised, third.due_on) == (True, False, None)
+    assert [first.text, second.text, third.text] == [letter.text, PASSPORT, STAMPS]
+    assert (first.role, first.said_at, third.due_on) == ("user", letter.created_at, None)
     assert second.due_on == date.fromordinal(NOON.toordinal() + (4 - NOON.weekday()) % 7)
     late = await listed(store, now=NOON + timedelta(days=30))
     assert [one.overdue for one in late.items] == [True, True, False]
 
 
 async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> None:
-    sent, dropped = said("Renewed my passport today", 1), said("I don't need to buy stamps anymore", 3)
-    await store_entries(store, [said(PASSPORT), sent, said("I have to buy stamps", 2), dropped])
-    assert (await listed(store)).items == ()
+    passport, stamps = to_do(PASSPORT), to_do(STAMPS, 2)
+    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    await store_entries(store, [passport, renewed, stamps])
+    assert texts(await listed(store)) == [stamps.text]
     found = {loop.text: (loop.state, loop.closed_by) for loop in (await listed(store, state="all")).items}
-    assert found == {PASSPORT: ("done", sent.id), "I have to buy stamps": ("dropped", dropped.id)}
+    assert found == {PASSPORT: ("done", renewed.id), stamps.text: ("open", None)}
     assert texts(await listed(store, state="done")) == [PASSPORT]
 
 
-async def test_a_later_session_closes_the_only_one_that_it_can_mean(store: TextStore) -> None:
-    promise = said("I'll send her the marmalade by Friday.", persona_id="coach")
-    other = said("I'll send Tom the photos.", persona_id="chef")
-    later = said("sent it", 3, persona_id="coach").model_copy(update={"conversation_id": "c2"})
-    await store_entries(store, [promise, other, later])
-    (done,) = (await listed(store, persona_id="*", state="done")).items
-    assert (done.text, done.closed_by) == (promise.text, later.id)
-    assert texts(await listed(store, persona_id="*")) == [other.text]
+async def test_it_is_open_again_once_what_closed_it_is_forgotten(store: TextStore) -> None:
+    desk, passport = Desk(store), to_do(PASSPORT)
+    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    await store_entries(store, [passport, renewed])
+    assert texts(await listed(store)) == []
+    await desk.editor.forget(ForgetRequest(user_id="ann", id=renewed.id))
+    assert texts(await listed(store)) == [PASSPORT]
 
 
 async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
-    entry = said(f"{PASSPORT}. I have to buy stamps.")
-    await store_entries(store, [entry, said("Bought the stamps", 1)])
+    text = f"{PASSPORT}. I have to buy stamps."
+    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
+    second = a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))
+    entry = said(text, claims=(first, second))
+    ending = said("Got the stamps", 1, changes=an_end_of(entry)[1:])
+    await store_entries(store, [entry, ending])
     (passport,) = (await listed(store)).items
     done = await settle(store, passport.id, "done")
     assert (done.state, done.decided, done.closed_by) == ("done", True, None)
@@ -78,41 +87,43 @@ async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
     (stamps,) = [loop for loop in (await listed(store, state="all")).items if loop.id != passport.id]
     assert (await settle(store, stamps.id, "open")).state == "open"
     assert [loop.id for loop in (await listed(store)).items] == [stamps.id]
-    assert (await settle(store, stamps.id, None)).state == "done"
+    taken_back = await settle(store, stamps.id, None)
+    assert (taken_back.state, taken_back.closed_by) == ("done", ending.id)
     assert (await settle(store, passport.id, None)).decided is False
 
 
 async def test_what_is_decided_is_no_open_loop_of_the_spine_and_the_session(store: TextStore) -> None:
-    await store_entries(store, [said(PASSPORT)])
+    await store_entries(store, [to_do(PASSPORT)])
     assert (await sessions.spine("ann", None, "", store=store)).open_loops
     await settle(store, (await listed(store)).items[0].id, "dropped")
     assert not (await sessions.spine("ann", None, "", store=store)).open_loops
-    (session,) = (await sessions.list_sessions(SessionsRequest(user_id="ann"), store=store, vectors=None)).items
+    (session,) = (await sessions.list_sessions(SessionsRequest(user_id="ann"), store=store)).items
     asked = SessionsRequest(user_id="ann", id=session.id)
-    summary = (await sessions.list_sessions(asked, store=store, vectors=None)).summary
+    summary = (await sessions.list_sessions(asked, store=store)).summary
     assert summary is not None
     assert (summary.open_loops, len(summary.commitments)) == ((), 0)
 
 
 async def test_each_persona_has_its_own(store: TextStore) -> None:
-    coach, chef = said("I will walk to work", persona_id="coach"), said("I will bake bread", persona_id="chef")
-    await store_entries(store, [coach, chef, said(PASSPORT), said("I walked to work", 1, persona_id="chef")])
+    coach, chef = to_do("I will walk to work", persona_id="coach"), to_do("I will bake bread", persona_id="chef")
+    walked = said("I walked to work", 1, persona_id="chef", changes=an_end_of(coach))
+    await store_entries(store, [coach, chef, to_do(PASSPORT), walked])
     assert set(texts(await listed(store, persona_id="coach"))) == {coach.text, PASSPORT}
     assert set(texts(await listed(store, persona_id="chef"))) == {chef.text, PASSPORT}
     assert len((await listed(store)).items) == len((await listed(store, persona_id="*")).items) == 3
-    await store_entries(store, [said("I walked to work now", 2)])
+    await store_entries(store, [said("I walked to work now", 2, changes=an_end_of(coach))])
     assert texts(await listed(store, persona_id="coach")) == [PASSPORT]
     assert {loop.persona_id for loop in (await listed(store)).items} == {None, "chef"}
 
 
 async def test_other_spaces_and_users_are_left_out(store: TextStore) -> None:
-    await store_entries(store, [said(PASSPORT, space="home"), an_entry("bob", "I have to buy stamps")])
+    await store_entries(store, [to_do(PASSPORT, space="home"), an_entry("bob", STAMPS, claims=(a_task(STAMPS),))])
     assert texts(await listed(store, space="home")) == texts(await listed(store)) == [PASSPORT]
     assert texts(await listed(store, space="work")) == []
 
 
 async def test_a_decision_goes_with_its_entry(store: TextStore) -> None:
-    desk, entry = Desk(store), said(PASSPORT)
+    desk, entry = Desk(store), to_do(PASSPORT)
     await store_entries(store, [entry])
     (loop,) = (await listed(store)).items
     await settle(store, loop.id, "done")
@@ -125,7 +136,7 @@ async def test_a_decision_goes_with_its_entry(store: TextStore) -> None:
 
 
 async def test_of_who_is_being_erased_there_are_none(store: TextStore) -> None:
-    await store_entries(store, [said(PASSPORT)])
+    await store_entries(store, [to_do(PASSPORT)])
     (loop,) = (await listed(store)).items
     await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
     assert (await listed(store)).items == ()
@@ -135,13 +146,13 @@ async def test_of_who_is_being_erased_there_are_none(store: TextStore) -> None:
 
 @pytest.mark.parametrize("id_", ["x", ":", "a:b", "e" * 256])
 async def test_what_is_not_there_is_not_settled(store: TextStore, id_: str) -> None:
-    await store_entries(store, [said(PASSPORT)])
+    await store_entries(store, [to_do(PASSPORT)])
     with pytest.raises(Rejected, match="nothing to be done"):
         await settle(store, id_, "done")
 
 
 async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
-    await store_entries(store, [said(f"I have to buy {n} stamps", n) for n in range(9)])
+    await store_entries(store, [to_do(f"I have to buy {n} stamps", n) for n in range(9)])
     whole = await listed(store)
     short = await shorten_items(LoopsRequest(user_id="ann"), whole, size_of(whole) // 2)
     assert size_of(short) <= size_of(whole) // 2

@@ -1,24 +1,29 @@
-"""What is known of a user: facts of their own entries, cards, bounds, and nothing of what was forgotten."""
+"""What is known of a user: the claims of their own entries, cards, bounds, and nothing of what was forgotten."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from contracts.ports import Erasure, TextStore
+from contracts.v1.claims import Slot
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from services.curate import profile as profiles
 from services.curate import sessions
 from services.shared.core.fitting import size_of
+from services.shared.knowledge.profile import SURE
 from tests.apps.test_edits import Desk
+from tests.claims import a_claim
 from tests.stores.builders import NOON, an_entry, store_entries
 
 
-def said(text: str, day: int = 0, **fields: object) -> Entry:
+def said(text: str, value: str, slot: Slot = "home", day: int = 0, *, whose: str = "", **fields: Any) -> Entry:
     at = NOON + timedelta(days=day)
+    fields = {"claims": (a_claim(text, value, slot, whose=whose),), **fields}
     return an_entry("ann", text, created_at=at, last_said_at=at, **fields)
 
 
@@ -32,28 +37,80 @@ async def known(store: TextStore, **fields: object) -> ProfileReply:
 
 
 async def test_facts_come_with_their_sources_and_as_cards(store: TextStore) -> None:
-    sister, moved = said("My sister Clara lives in Oslo"), said("I moved to Porto", 3)
-    entries = [said("I live in Lisbon"), moved, sister, said("I love hiking"), an_entry("bob", "I live in Rome")]
-    await store_entries(store, entries)
+    first, moved = said("I live in Lisbon", "Lisbon"), said("we're in Porto now", "Porto", day=3)
+    sister = said("my sister Clara, that is", "my sister Clara", "family", whose="Clara")
+    hers = said("Clara found a flat in Oslo", "Oslo", day=1, whose="Clara")
+    hobby = said("I love hiking", "hiking", "hobby")
+    await store_entries(store, [first, moved, sister, hers, hobby, an_entry("bob", "I live in Rome")])
     reply = await known(store)
     home = next(fact for fact in reply.facts if fact.memory_key == "profile|person|me|home")
     assert (home.value, home.source_ids, [one.value for one in home.before]) == ("Porto", (moved.id,), ["Lisbon"])
+    assert (home.before[0].until, home.before[0].source_ids) == (moved.created_at, (first.id,))
     assert {card.entity_ref: set(card.facts) for card in reply.cards} == {
-        "person:me": {"Lives in Porto"},
-        "person:clara": {"Clara is their sister", "Clara lives in Oslo"},
+        "person:me": {moved.text},
+        "person:clara": {sister.text, hers.text},
     }
-    assert (reply.entries_read, reply.left_out, reply.truncated) == (4, 0, False)
+    assert (reply.entries_read, reply.left_out, reply.truncated) == (5, 0, False)
+
+
+async def test_a_sentence_stands_on_a_card_once(store: TextStore) -> None:
+    text = "I live in Ghent and work at Siemens"
+    both = (a_claim(text, "Ghent"), a_claim(text, "Siemens", "employer"))
+    await store_entries(store, [an_entry("ann", text, claims=both)])
+    reply = await known(store)
+    assert {fact.value for fact in reply.facts} == {"Ghent", "Siemens"}
+    assert [card.facts for card in reply.cards] == [(text,)]
+
+
+async def test_what_is_said_often_is_more_important_and_what_is_pinned_most(store: TextStore) -> None:
+    tea = [said(f"{n} cups of tea", "tea", "like", n) for n in range(3)]
+    await store_entries(
+        store, [*tea, said("I like jazz", "jazz", "like"), said("I like figs", "figs", "like", pinned=True)]
+    )
+    facts = {fact.value: (fact.importance, fact.times) for fact in (await known(store)).facts}
+    assert facts == {"tea": (2, 3), "jazz": (1, 1), "figs": (3, 1)}
+
+
+@pytest.mark.parametrize(("slot", "until"), [("appointment", True), ("deadline", True), ("event", False)])
+async def test_an_appointment_is_over_when_its_day_is(store: TextStore, slot: Slot, until: bool) -> None:
+    await store_entries(store, [said("dentist tomorrow at 9", "dentist", slot)])
+    now = {"as_of": NOON + timedelta(hours=1)}, {"as_of": NOON + timedelta(days=3)}
+    for fields, is_over in zip(now, (False, until), strict=True):
+        (fact,) = (await known(store, **fields)).facts
+        assert (fact.until is not None) == is_over
+
+
+async def test_what_is_likely_only_is_told_as_such_and_stands_on_no_card(store: TextStore) -> None:
+    text = "Porto feels right"
+    await store_entries(store, [said(text, "Porto", claims=(a_claim(text, "Porto", sure=SURE - 0.1),))])
+    reply = await known(store)
+    assert ([fact.is_likely for fact in reply.facts], reply.cards) == ([True], ())
+
+
+async def test_of_an_open_conflict_neither_ends_the_other(store: TextStore) -> None:
+    old, new = said("I live in Lisbon", "Lisbon", id="a"), said("home is Porto", "Porto", day=1, id="b")
+    named = [one.model_copy(update={"conflicts_with": (other,)}) for one, other in ((old, "b"), (new, "a"))]
+    await store_entries(store, [*named, said("I like tea", "tea", "like")])
+    facts = {fact.value: (fact.until, fact.in_conflict) for fact in (await known(store)).facts}
+    assert facts == {"Lisbon": (None, True), "Porto": (None, True), "tea": (None, False)}
+
+
+async def test_a_named_speaker_tells_of_themselves(store: TextStore) -> None:
+    await store_entries(store, [said("I live in Oslo", "Oslo", speaker="John Doe")])
+    (fact,) = (await known(store)).facts
+    assert (fact.memory_key, fact.entity_label) == ("people|person|john_doe|home", "John Doe")
 
 
 async def test_space_and_persona_limit_what_is_known(store: TextStore) -> None:
-    await store_entries(store, [said("I live in Lisbon", space="home"), said("I love chess", persona_id="coach")])
+    home, chess = said("I live in Lisbon", "Lisbon", space="home"), said("chess!", "chess", "hobby", persona_id="coach")
+    await store_entries(store, [home, chess])
     assert [fact.value for fact in (await known(store, space="home")).facts] == ["Lisbon"]
     assert {fact.value for fact in (await known(store, persona_id="coach")).facts} == {"Lisbon", "chess"}
     assert {fact.value for fact in (await known(store, persona_id="other")).facts} == {"Lisbon"}
 
 
 async def test_what_is_forgotten_is_not_known_any_more(desk: Desk, store: TextStore) -> None:
-    home, work = said("I live in Lisbon"), said("I work at Siemens", 1)
+    home, work = said("I live in Lisbon", "Lisbon"), said("I work at Siemens", "Siemens", "employer", 1)
     await store_entries(store, [home, work])
     assert {fact.value for fact in (await known(store)).facts} == {"Lisbon", "Siemens"}
     await desk.editor.forget(ForgetRequest(user_id="ann", id=home.id))
@@ -61,7 +118,8 @@ async def test_what_is_forgotten_is_not_known_any_more(desk: Desk, store: TextSt
 
 
 async def test_of_a_user_who_is_being_erased_nothing_is_known(store: TextStore) -> None:
-    await store_entries(store, [said("I live in Lisbon")])
+    await store_entries(store, [said("I live in Lisbon", "Lisbon")])
+    assert (await known(store)).facts
     await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
     assert (await known(store)).facts == ()
 
@@ -71,13 +129,16 @@ async def test_older_entries_than_the_bound_are_left_out_and_counted(
 ) -> None:
     monkeypatch.setattr(profiles, "_MOST", 3)
     monkeypatch.setattr(sessions, "_PAGE", 2)
-    await store_entries(store, [said(f"I love game number{n}", n) for n in range(5)])
+    await store_entries(store, [said(f"I love game{n}", f"game{n}", "hobby", n) for n in range(5)])
     reply = await known(store)
     assert (len(reply.facts), reply.entries_read, reply.left_out) == (3, 3, 2)
 
 
 async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
-    await store_entries(store, [said(f"My friend Anna{chr(97 + n)} lives in Oslo", n) for n in range(9)])
+    names = [f"Anna{chr(97 + n)}" for n in range(9)]
+    await store_entries(
+        store, [said(f"{name} lives in Oslo", "Oslo", day=n, whose=name) for n, name in enumerate(names)]
+    )
     whole = await known(store)
     room = size_of(whole) // 2
     short = await profiles.shorten_profile(ProfileRequest(user_id="ann"), whole, room)

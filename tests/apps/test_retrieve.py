@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
+from contracts.v1.claims import Change
 from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.curate.commands import list_entries
-from services.enrich.lineage import settle_changes
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import is_visible
 from services.shared.core.sayings import renewed
 from services.shared.tokens import Cl100kCounter
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
+from tests.apps.settling import settle
 from tests.stores.builders import NOON, an_entry, store_entries
 
 SETTINGS = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0, relevance="profile")
@@ -325,15 +326,14 @@ async def test_explaining_tells_whose_clock_was_ahead(store: TextStore) -> None:
     }
 
 
-async def test_a_question_is_searched_as_the_speaker_whom_it_names_would_ask_it(store: TextStore) -> None:
+async def test_a_question_is_searched_once_as_the_speaker_whom_it_names_would_ask_it(store: TextStore) -> None:
     said = [an_entry("ann", "I row on the lake", speaker="Ada Byron"), an_entry("bob", "My lake", speaker="Bob")]
     await store_entries(store, said)
     embedder = FakeEmbedder()
     retriever = a_retriever(store, FakeVectors(), embedder)
     for question in ("On which lake does Ada row?", "Whose lake is Ada's lake?", "Where is Bob's lake?"):
         await ask(retriever, question)
-    in_first_person = ["On which lake does I row?", "Whose lake is my lake?", "Where is Bob's lake?"]
-    assert embedder.asked == ["On which lake does Ada row?", *in_first_person], "nobody was known to speak there"
+    assert embedder.asked == ["On which lake does I row?", "Whose lake is my lake?", "Where is Bob's lake?"]
 
 
 async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_question_that_may_name_one(
@@ -350,21 +350,18 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
     noting: Any = Noting()
     speakers, now, ann = Speakers(), [0.0], Scope("ann")
     monkeypatch.setattr("services.retrieve.speakers.time", SimpleNamespace(monotonic=lambda: now[0] + 1000))
-    assert await speakers.look_up(ann, "What did i say?", [], noting) == frozenset()
+    assert await speakers.look_up(ann, "What did i say?", noting) == frozenset()
     assert calls == []
     for _ in range(2):
-        assert await speakers.look_up(ann, "Where on the lake does Ada row?", [], noting) == {"Ada"}
+        assert await speakers.look_up(ann, "Where on the lake does Ada row?", noting) == {"Ada"}
     assert calls == ["page"]
     speakers.note(ann, [entries[0].model_copy(update={"speaker": "Ben"})])
-    assert speakers.of(ann) == {"Ada", "Ben"}
+    assert await speakers.look_up(ann, "what did i say?", noting) == {"Ada", "Ben"}
     now[0] = 61.0
-    cleo = [entries[0].model_copy(update={"speaker": "Cleo"})]
-    assert await speakers.look_up(ann, "what did i say?", cleo, noting) == {"Cleo"}
-    assert await speakers.look_up(ann, "Does Ada row?", cleo, noting) == {"Ada", "Cleo"}, "noted is not looked up"
+    speakers.note(ann, [entries[0].model_copy(update={"speaker": "Cleo"})])
+    assert await speakers.look_up(ann, "what did i say?", noting) == {"Cleo"}
+    assert await speakers.look_up(ann, "Does Ada row?", noting) == {"Ada", "Cleo"}, "noted is not looked up"
     assert calls == ["page"] * 2
-    nobody = [one.model_copy(update={"speaker": None}) for one in entries]
-    assert await speakers.look_up(Scope("bob"), "Does Ada row?", nobody, noting) == frozenset()
-    assert calls == ["page"] * 2, "nobody is looked up where no one speaks"
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
@@ -414,7 +411,7 @@ async def test_both_halves_of_a_conflict_are_shown(
     settings = SETTINGS.model_copy(update={"newest_first": newest_first})
     retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=settings)
     assert [item.text for item in (await ask(retriever, "where do I live?")).items] == ["I live in Ulm"]
-    await settle_changes([said[1]], store=store)
+    await settle(store, said, FakeReader(updates=[texts]))
     reply = await ask(retriever, "where do I live?")
     assert [item.text for item in reply.items] == [texts[n] for n in order]
     assert (reply.total_count, reply.truncated) == (2, False)
@@ -441,6 +438,8 @@ async def test_what_tells_of_a_change_is_shown_before_what_it_may_have_changed(
     texts = ("My standup is at 9:30 each morning", "The morning thing moved to 10:15")
     days = (NOON, NOON + timedelta(days=1))
     said = [an_entry("ann", text, created_at=at, last_said_at=at) for text, at in zip(texts, days, strict=True)]
+    change = Change(entry_id=said[0].id, slot="appointment", value=(17, 21), confidence=0.9)
+    said[1] = said[1].model_copy(update={"changes": (change,)})
     kept, vectors, embedder = await store_entries(store, said), FakeVectors(), FakeEmbedder()
     matrix = await embedder.embed([entry.text for entry in kept])
     await vectors.upsert([VectorPoint(e, v) for e, v in zip(kept, matrix, strict=True)])

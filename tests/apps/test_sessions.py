@@ -11,6 +11,7 @@ from contracts.v1.overview import SummaryRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from services.curate import overview, sessions
 from services.shared.errors import Rejected
+from tests.claims import a_claim, a_task
 from tests.stores.builders import NOON, a_session, an_entry, store_entries
 
 SAID = ["My sister Clara moved to Porto.", "I'll send her the marmalade by Friday.", "How far is Porto?"]
@@ -18,7 +19,7 @@ SAID = ["My sister Clara moved to Porto.", "I'll send her the marmalade by Frida
 
 async def asked(store: TextStore, user: str = "ann", **fields: object) -> SessionsReply:
     request = SessionsRequest.model_validate({"user_id": user, **fields})
-    return await sessions.list_sessions(request, store=store, vectors=None, now=NOON + timedelta(days=2))
+    return await sessions.list_sessions(request, store=store, now=NOON + timedelta(days=2))
 
 
 async def test_sessions_are_listed_page_by_page_the_latest_first(store: TextStore) -> None:
@@ -47,6 +48,8 @@ async def test_a_persona_sees_its_own_sessions_and_those_of_none(store: TextStor
 
 async def test_what_is_forgotten_is_in_no_summary(store: TextStore) -> None:
     said = a_session("ann", SAID, conversation_id="c1")
+    claims = (a_task(SAID[1], "send her the marmalade"), a_claim(SAID[1], "Friday", "deadline"))
+    said[1] = said[1].model_copy(update={"claims": claims})
     await store_entries(store, said)
     reply = await asked(store, id="s1", rolling="c1")
     assert reply.summary is not None

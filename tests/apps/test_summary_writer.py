@@ -13,6 +13,7 @@ import pytest
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
 from contracts.ports import TextStore
+from contracts.v1.claims import Slot
 from contracts.v1.control import SettingsChange, SettingsRequest, SpaceSettings
 from contracts.v1.entries import Entry
 from contracts.v1.overview import SummaryRequest
@@ -22,6 +23,7 @@ from services.curate.summary_writer import SummaryWriter
 from services.shared.core.model_summaries import ROLLING_FORM
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
+from tests.claims import a_claim
 from tests.polling import eventually
 from tests.stores.builders import NOON, a_session, store_entries
 from tests.stores.changing import modify
@@ -31,6 +33,12 @@ SAID = (
     "I'm working on the budget app with Ben.",
     "I love hiking along the Douro river.",
     "The budget app needs a new login page.",
+)
+READ: tuple[tuple[str, Slot], ...] = (
+    ("sister Clara", "family"),
+    ("budget app", "project"),
+    ("hiking", "hobby"),
+    ("login page", "project_detail"),
 )
 OF_CLARA = "The user's sister Clara moved to Porto."
 
@@ -79,7 +87,7 @@ class World:
     async def asked(self, **fields: Any) -> SessionsReply:
         request = SessionsRequest.model_validate({"user_id": "ann", "limit": 0, "rolling": "c1", **fields})
         now = NOON + timedelta(days=2)
-        return await sessions.list_sessions(request, store=self.store, vectors=None, now=now, writer=self.writer)
+        return await sessions.list_sessions(request, store=self.store, now=now, writer=self.writer)
 
     async def rolling(self) -> tuple[str, str]:
         reply = (await self.asked()).rolling
@@ -101,7 +109,11 @@ class World:
 
 @asynccontextmanager
 async def a_world(store: TextStore, most: int = 50) -> AsyncIterator[World]:
-    said = await store_entries(store, a_session("ann", list(SAID), conversation_id="c1"))
+    entries = [
+        one.model_copy(update={"claims": (a_claim(one.text, value, slot),)})
+        for one, (value, slot) in zip(a_session("ann", list(SAID), conversation_id="c1"), READ, strict=True)
+    ]
+    said = await store_entries(store, entries)
     world = World(store, said, most)
     running = asyncio.create_task(world.writer.run())
     yield world
@@ -158,9 +170,7 @@ async def test_sessions_that_ended_and_the_spine_are_written_too(world: World) -
 
 async def test_a_session_that_goes_on_is_not_written(world: World) -> None:
     request = SessionsRequest(user_id="ann", id="s1")
-    await sessions.list_sessions(
-        request, store=world.store, vectors=None, now=NOON + timedelta(minutes=5), writer=world.writer
-    )
+    await sessions.list_sessions(request, store=world.store, now=NOON + timedelta(minutes=5), writer=world.writer)
     assert not world.writer._waiting
 
 
@@ -271,7 +281,11 @@ _DEFAULTS = {
 
 async def test_a_list_that_is_full_takes_no_more(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_writer, "_MOST_WAITING", 2)
-    said = await store_entries(store, a_session("ann", list(SAID), conversation_id="c1"))
+    entries = [
+        one.model_copy(update={"claims": (a_claim(one.text, value, slot),)})
+        for one, (value, slot) in zip(a_session("ann", list(SAID), conversation_id="c1"), READ, strict=True)
+    ]
+    said = await store_entries(store, entries)
     world = World(store, said, 10)
     for name in "abc":
         world.writer.of(("rolling", name), ROLLING_FORM, said, said)

@@ -15,7 +15,7 @@ import pytest
 from memorybus_client import AsyncMemory, Entry, Memory, RequestFailed, SettingsChange
 
 from services.runtime import Running
-from tests.claims import leave_claim
+from tests.claims import leave_change, leave_claim, leave_task
 from tests.polling import eventually
 
 LOCKER = "My locker at work has the code 4007."
@@ -202,11 +202,14 @@ async def test_themes_are_described_listed_and_removed(memory: AsyncMemory) -> N
     assert (await memory.summary()).entries == 1
 
 
-async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -> None:
+async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory, up: Running) -> None:
     facts = ["My sister Clara lives in Oslo", "I need to call Clara by Friday"]
-    assert all(fact.id for fact in (await memory.seed(facts)).items)
-    (card,) = (await memory.cards(name="Clara")).items
-    assert card.entity_ref == "person:clara"
+    sister, call = (await memory.seed(facts)).items
+    assert sister.id
+    assert call.id
+    entry = await memory.get(call.id)
+    await leave_task(up.host.settings.sqlite_path, entry.user_id, entry.id)
+    assert (await memory.cards(name="Nobody")).items == ()
     assert (await memory.decide_names("Clara", "Klara", same=True)).same
     (loop,) = (await memory.loops()).items
     assert (await memory.settle(loop.id, "done")).decided
@@ -233,15 +236,15 @@ async def _likely(memory: AsyncMemory, up: Running) -> str:
     return str(likely.id)
 
 
-async def _conflict(memory: AsyncMemory) -> Any:
-    for text in ("I'm running a 10k on 20 September.", "I can't run the 10k."):
-        await memory.remember(text)
-    await eventually(memory.conflicts, lambda found: len(found.items) == 1)
+async def _conflict(memory: AsyncMemory, up: Running) -> Any:
+    texts = ("I'm running a 10k on 20 September.", "I can't run the 10k.")
+    older, newer = [await memory.remember(text) for text in texts]
+    await leave_change(up.host.settings.sqlite_path, older.user_id, newer.id, older.id, in_conflict=True)
     return (await memory.conflicts()).items[0]
 
 
-async def test_a_conflict_is_shown_and_decided(memory: AsyncMemory) -> None:
-    found = await _conflict(memory)
+async def test_a_conflict_is_shown_and_decided(memory: AsyncMemory, up: Running) -> None:
+    found = await _conflict(memory, up)
     assert (found.newer.text, found.older.text) == ("I can't run the 10k.", "I'm running a 10k on 20 September.")
     decided = await memory.resolve(found.newer.id, found.older.id, keep="new")
     assert (decided.newer.status, decided.older.status) == ("active", "superseded")
@@ -260,7 +263,9 @@ async def test_sessions_are_listed_and_one_is_summed_up(memory: AsyncMemory) -> 
 
 
 async def test_every_method_is_answered(memory: AsyncMemory, up: Running) -> None:
-    id_ = (await memory.remember("I need to call Clara by Friday")).id
+    entry = await memory.remember("I need to call Clara by Friday")
+    id_ = entry.id
+    await leave_task(up.host.settings.sqlite_path, entry.user_id, id_)
     (loop,) = (await memory.loops()).items
     calls: dict[str, tuple[Any, ...]] = {
         "remember": (LOCKER,),
@@ -295,7 +300,7 @@ async def test_every_method_is_answered(memory: AsyncMemory, up: Running) -> Non
         "forget_conversation": ("c1",),
         "erase": (),
     }
-    conflict = await _conflict(memory)
+    conflict = await _conflict(memory, up)
     named = {
         "resolve": {"newer": conflict.newer.id, "older": conflict.older.id, "keep": "both"},
         "decide_names": {"one": "Clara", "other": "Klara", "same": True},

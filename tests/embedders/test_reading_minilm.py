@@ -18,7 +18,7 @@ from services.shared.embedders import EmbedderMisconfigured, minilm, open_embedd
 from services.shared.embedders.minilm import BATCH, MiniLmEmbedder, ReadingMiniLmEmbedder
 from services.shared.embedders.minilm_graph import Precision, build_graph, merged
 from services.shared.embedders.minilm_model import open_tokenizer, package_folder
-from services.shared.reading.claims import read_claims
+from services.shared.reading.claims import reading_of
 from services.shared.reading.decode import COLUMNS
 from services.shared.reading.weights import Trained, load_trained
 from tests.embedders import bert
@@ -126,10 +126,13 @@ async def test_its_vectors_are_those_of_embed(embedder: ReadingMiniLmEmbedder) -
 
 async def test_what_a_text_states_does_not_depend_on_its_neighbours(embedder: ReadingMiniLmEmbedder) -> None:
     _, together = await embedder.embed_and_read([*TEXTS, "word " * 300])
-    for text, claims in zip(TEXTS, together, strict=False):
+    for text, reading in zip(TEXTS, together, strict=False):
         (alone,) = (await embedder.embed_and_read([text]))[1]
-        assert [claim.value for claim in alone] == [claim.value for claim in claims]
-        assert [claim.confidence for claim in alone] == pytest.approx([one.confidence for one in claims], abs=0.02)
+        assert [claim.value for claim in alone.claims] == [claim.value for claim in reading.claims]
+        assert [one.confidence for one in alone.claims] == pytest.approx(
+            [one.confidence for one in reading.claims], abs=0.02
+        )
+        assert (alone.ends, alone.wish) == pytest.approx((reading.ends, reading.wish), abs=0.02)
 
 
 async def test_claims_are_what_its_readings_decode_to(
@@ -142,7 +145,7 @@ async def test_claims_are_what_its_readings_decode_to(
         encoded = tokenizer.encode(text)
         _, readings = compute(sessions["int8"], encoded.ids)
         assert readings.shape == (len(encoded.ids), len(COLUMNS))
-        expected = read_claims(readings, encoded.offsets, text, trained.calibrations)
+        expected = reading_of(readings, encoded.offsets, text, trained.calibrations)
         assert (await embedder.embed_and_read([text]))[1] == [expected]
 
 
@@ -171,8 +174,11 @@ class _Counted:
 
 async def test_it_reads_what_is_so_and_what_is_to_be_done(embedder: ReadingMiniLmEmbedder) -> None:
     text = "my sister Klara works for Equinor in Bergen, and I need to call the insurance by friday"
-    _, (claims,) = await embedder.embed_and_read([text])
-    told = {kind: " ".join(text[slice(*one.value)] for one in claims if one.kind == kind) for kind in ("fact", "task")}
+    _, (reading,) = await embedder.embed_and_read([text])
+    told = {
+        kind: " ".join(text[slice(*one.value)] for one in reading.claims if one.kind == kind)
+        for kind in ("fact", "task")
+    }
     assert "Equinor" in told["fact"]
     assert "call the insurance" in told["task"]
 
@@ -181,10 +187,22 @@ HOSTILE = ["", "   ", "\x00", "\ud800 lonely", "🙂" * 3000, "אני גר בח�
 
 
 async def test_any_text_is_read_and_claims_lie_within_it(embedder: ReadingMiniLmEmbedder) -> None:
-    vectors, claims = await embedder.embed_and_read(HOSTILE)
+    vectors, readings = await embedder.embed_and_read(HOSTILE)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
-    for text, stated in zip(HOSTILE, claims, strict=True):
-        assert all(0 <= claim.sentence[0] <= claim.value[0] < claim.value[1] <= len(text) for claim in stated)
+    for text, read in zip(HOSTILE, readings, strict=True):
+        assert all(0 <= claim.sentence[0] <= claim.value[0] < claim.value[1] <= len(text) for claim in read.claims)
+        assert 0 <= min(read.ends, read.wish) <= max(read.ends, read.wish) <= 1
+
+
+async def test_two_texts_are_compared_whoever_stands_beside_them(embedder: ReadingMiniLmEmbedder) -> None:
+    pairs = [*zip(HOSTILE, reversed(HOSTILE), strict=True), ("I live in Ghent.", "I have moved to Bruges.")]
+    together = await embedder.compare(pairs)
+    for pair, relation in zip(pairs, together, strict=True):
+        (alone,) = await embedder.compare([pair])
+        assert sum(relation) == pytest.approx(1, abs=1e-4)
+        assert relation == pytest.approx(alone, abs=0.03)
+    assert together[-1].update > max(together[-1].unrelated, together[-1].contradiction)
+    assert await embedder.compare([]) == []
 
 
 async def test_no_texts_have_nothing(embedder: ReadingMiniLmEmbedder) -> None:

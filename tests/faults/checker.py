@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from contracts import subjects
 from contracts.ports import Key, LogRecord
 from contracts.v1.entries import Entry
-from tests.faults.drawn import check_facts, said_only
+from tests.faults.by_model import check_claims
 from tests.faults.findings import Findings, Kind
 from tests.faults.journal import UNKEPT, Promise
 from tests.faults.journal import Kind as Step
@@ -26,7 +26,7 @@ class Observed:
     `points` is None without a vector store; `lacking` are entries whose point is filtered by something else. `versions`
     are the highest seen of each entry while it ran, `left` the markers found in the raw bytes of the data folder;
     `letters` counts the dead letters by what they carry; `decided` are the users who want nothing kept, and how;
-    `draws` says whether there was a model that draws facts.
+    `by_model` says whether there was a language model.
     """
 
     records: Sequence[LogRecord]
@@ -37,14 +37,14 @@ class Observed:
     versions: Mapping[str, int] = field(default_factory=dict)
     left: frozenset[str] = frozenset()
     decided: frozenset[tuple[Step, str]] = frozenset()
-    draws: bool = False
+    by_model: bool = False
 
 
 def check(promises: Iterable[Promise], observed: Observed) -> Findings:
     """Everything that is not as promised."""
     check = _Check(tuple(promises), observed)
-    if observed.draws:
-        check.facts()
+    if observed.by_model:
+        check.claims()
     check.log()
     check.outcomes()
     check.entries()
@@ -61,9 +61,7 @@ def check(promises: Iterable[Promise], observed: Observed) -> Findings:
 class _Check:
     def __init__(self, promises: Sequence[Promise], observed: Observed) -> None:
         self.findings = Findings(acknowledged=len(promises))
-        said = [entry for entry in observed.entries if entry.source == "turn"]
-        self._everything = observed
-        self._observed = replace(observed, records=said_only(observed.records), entries=said)
+        self._observed = observed
         self._erased = {one.user_id for one in promises if one.kind == "erase"}
         self._forgotten = {one.statement for one in promises if one.kind == "forget"}
         self._edited = [one for one in promises if one.kind in ("pin", "update") and not self._is_gone(one)]
@@ -83,13 +81,10 @@ class _Check:
     def _is_gone(self, said: Promise) -> bool:
         return said.user_id in self._erased or said.statement in self._forgotten or said.kind in UNKEPT
 
-    def facts(self) -> None:
-        """What a model drew is as the turns say; see `drawn`."""
+    def claims(self) -> None:
+        """What a model read is as the texts say; see `by_model`."""
         unsure = {user_id for _, user_id in self._observed.decided}
-        everything = self._everything
-        check_facts(
-            everything.records, everything.entries, gone=self._gone_markers, unsure=unsure, findings=self.findings
-        )
+        check_claims(self._observed.entries, unsure=unsure, findings=self.findings)
 
     def log(self) -> None:
         """Each turn is logged once, as its user's, and nothing else is."""
@@ -225,7 +220,7 @@ class _Check:
         points = {point.id: point.user_id for point in self._observed.points}
         wanted = {
             entry.id: entry.user_id
-            for entry in self._everything.entries
+            for entry in self._observed.entries
             if entry.status == "active" and entry.embedding_state == "ready"
         }
         wanted = {id_: user for id_, user in wanted.items() if user not in self._erased}

@@ -79,8 +79,8 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
 BESIDE: dict[str, tuple[Effect, ...]] = {
     "extracting": (
         *_read("extract"),
-        *_committed("extract.append", "extract.put_record", "dedupe.apply", "enrich.replace"),
-        *_plain("extract.say_proposed", "extract.ack", "enrich.say_enriched", "forget.vectors_remove"),
+        *_committed("extract.put_record", "extract.replace"),
+        *_plain("extract.ack"),
     ),
 }
 """What only happens with a language model beside the pipeline."""

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.drawn import facts_of
+from tests.faults.by_model import claims_of
 from tests.faults.journal import KINDS, Kind
 from tests.faults.kills import BY_CHANCE, GROUPS, Told, kill_at, points
 from tests.faults.loads import Load
@@ -95,10 +95,9 @@ def kill_row(group: str) -> Row:
 
 
 async def killed_while_extracting(context: Context) -> Outcome:
-    """Kill -9 at every point between a turn and the facts that a model draws from it, those that are replaced among
-    them."""
+    """Kill -9 at every point between an entry and the claims that a model reads in it."""
     async with scripted_model() as model:
-        model.draw = facts_of
+        model.reads = claims_of
         budget = {f"MEMORYBUS_ENRICH_EXTRACT_{name}": "1000000" for name in ("BUDGET", "USER_BUDGET")}
         return await kill_at(
             "kill -9: extracting",

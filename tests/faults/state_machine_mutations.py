@@ -67,7 +67,7 @@ async def _settle_blindly(store: SqliteTextStore, decisions: Sequence[Decision])
 
 
 async def _mark_first(
-    entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder, proposes_tags: bool
+    entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder, **_: object
 ) -> None:
     matrix = await embedder.embed([entry.text for entry in entries])
     await modify(store, entries, lambda entry: embed.embedded(entry, embedder))

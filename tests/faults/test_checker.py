@@ -117,13 +117,13 @@ def test_nothing_is_found_where_every_promise_was_kept() -> None:
     assert found((*PROMISES, erased("bob")), gone) == {}
 
 
-def test_a_turn_whose_facts_were_not_drawn_is_found_where_there_is_a_model() -> None:
+def test_an_entry_that_no_model_read_is_found_where_there_is_one() -> None:
     text = "The one called qqfirst has the code 12"
-    undrawn = Observed(
+    unread = Observed(
         (record(FIRST, stored(FIRST), text),), (entry(FIRST, text=text),), versions={id_of(FIRST): 3}, letters={}
     )
-    assert found((FIRST,), undrawn) == {}
-    assert found((FIRST,), replace(undrawn, draws=True)) == {"lost": 1}
+    assert found((FIRST,), unread) == {}
+    assert found((FIRST,), replace(unread, by_model=True)) == {"lost": 1}
 
 
 def test_a_pin_and_a_correction_must_hold() -> None:

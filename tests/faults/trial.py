@@ -205,7 +205,7 @@ class Trial:
             versions=self.versions.highest,
             left=left | observing.markers_in(self.system.files),
             decided=stored.decided,
-            draws=bool(self.system.settings.extract_url),
+            by_model=bool(self.system.settings.extract_url),
         )
         findings = check(promises(self.journal.path), observed)
         for what in self.foreign:

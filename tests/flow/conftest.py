@@ -23,12 +23,6 @@ from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
 
 
-@pytest.fixture(scope="session")
-def model_cache() -> Path:
-    """The user's own cache: a model that is ready there is not built again."""
-    return Settings().cache
-
-
 @pytest.fixture(scope="session", autouse=True)
 def one_model() -> Iterator[None]:
     """Load the model once a process, not at each of hundreds of starts: who has it computes in threads of their own."""

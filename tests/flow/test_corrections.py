@@ -101,7 +101,7 @@ class TestFilesOfTheEmbeddedEngines:
         words = [a_marker() for _ in range(3)]
         text = "The code word of my locker is {}."
         entry = await said(client, text.format(words[0]), tags=(words[0], f"about {words[0]}"))
-        await said(client, "My locker is on the second floor.")
+        await said(client, "I am allergic to nuts.")
         for word in words[1:]:
             await update(client, entry, text=text.format(word))
             await digested(client, turns=2)
@@ -114,7 +114,7 @@ class TestFilesOfTheEmbeddedEngines:
             await eventually(lambda: held(tmp_path, word), lambda found: not found, within=150)  # noqa: B023
         left = {one.text for one in await listed(client)}
         redacted = {"My locker has a code word."} if way == "redact" else set()
-        assert left == {"My locker is on the second floor.", *redacted}
+        assert left == {"I am allergic to nuts.", *redacted}
 
 
 async def held(folder: Path, word: str) -> dict[str, int]:

@@ -15,6 +15,8 @@ import pytest
 import qdrant_edge as qdrant
 from nats.js.api import DiscardPolicy, StreamConfig
 
+from contracts import flow
+from contracts.v1.profile import ProfileRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.process import up_process
@@ -22,7 +24,7 @@ from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.embedders.minilm import MiniLmEmbedder
-from tests.polling import answered, digested
+from tests.polling import answered, digested, eventually
 
 WRITTEN = Path(__file__).parents[1] / "stores" / "version_3.sql"
 
@@ -144,3 +146,9 @@ async def test_all_of_it_is_there_and_goes_on(folder: Path) -> None:
         assert (await client.status()).merged == 2
         (bicycle,) = (await answered(client, RetrieveRequest(user_id="bob", query="colour of the bicycle"))).items[:1]
         assert bicycle.text == "My bicycle is blue"
+
+        async def read() -> list[str]:
+            reply = await client.request(flow.PROFILE, ProfileRequest(user_id="ann"), patience=5.0)
+            return [fact.value for fact in reply.facts if fact.id]
+
+        assert await eventually(read, bool)  # of entries that nobody had read

@@ -8,7 +8,8 @@ import httpx
 
 from services.runtime import Running
 from services.shared.client import memory_client
-from tests.polling import digested, eventually
+from tests.claims import leave_change
+from tests.polling import digested
 
 ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
 
@@ -21,8 +22,13 @@ async def said(http: httpx.AsyncClient, up: Running, *texts: str, saved: bool = 
             await digested(client, turns=day)
 
 
+async def changed(http: httpx.AsyncClient, up: Running, newer: str, older: str, *, in_conflict: bool = False) -> None:
+    """Have one text change the other, as a reader would have it."""
+    ids = {item["text"]: item["id"] for item in await listed(http, "/entries")}
+    await leave_change(up.host.settings.sqlite_path, "ann", ids[newer], ids[older], in_conflict=in_conflict)
+
+
 async def listed(http: httpx.AsyncClient, path: str, **params: str) -> list[dict[str, Any]]:
-    """What is settled after a statement is digested: without models nobody waits for the stage that does it."""
     items: list[dict[str, Any]] = (await http.get(path, params=params, headers=ANN)).json()["items"]
     return items
 
@@ -41,7 +47,8 @@ async def test_what_changed_is_answered_as_it_is_now_and_can_be_taken_back(
 ) -> None:
     old, new = "My dentist appointment is on Tuesday", "My dentist appointment has moved from Tuesday to Thursday"
     await said(http, instance, old, "I like walks", new)
-    (was,) = await eventually(lambda: listed(http, "/entries", status="superseded"), bool)
+    await changed(http, instance, new, old)
+    (was,) = await listed(http, "/entries", status="superseded")
     assert (was["text"], was["valid_until"]) == (old, "2026-03-03T10:00:00Z")
     assert await answers(http, "when is my dentist appointment?") == [new]
     reply = await asked(http, "when is my dentist appointment?")
@@ -59,7 +66,8 @@ async def test_what_changed_is_answered_as_it_is_now_and_can_be_taken_back(
 async def test_a_change_of_what_was_saved_is_listed_and_settled(http: httpx.AsyncClient, instance: Running) -> None:
     old, new = "My landlord is called Huber", "My landlord is now called Hofer"
     await said(http, instance, old, new, saved=True)
-    (conflict,) = await eventually(lambda: listed(http, "/conflicts"), bool)
+    await changed(http, instance, new, old, in_conflict=True)
+    (conflict,) = await listed(http, "/conflicts")
     assert (conflict["older"]["text"], conflict["newer"]["text"]) == (old, new)
     assert (await http.get("/conflicts", params={"cursor": "no cursor"}, headers=ANN)).status_code == 422
     pair = {"newer": conflict["newer"]["id"][:8], "older": conflict["older"]["id"][:12], "keep": "new"}

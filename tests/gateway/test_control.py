@@ -18,6 +18,7 @@ from contracts.v1.turns import Turn
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.errors import AWAY
 from services.shared.settings import Settings
+from tests.claims import leave_claim
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
 
@@ -101,7 +102,7 @@ async def test_a_theme_is_not_described_while_memory_is_off(http: httpx.AsyncCli
     assert await post("/themes", **theme) == 200
 
 
-async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.AsyncClient) -> None:
+async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.AsyncClient, settings: Settings) -> None:
     async def got(path: str, **params: str) -> str:
         answer = await http.get(path, params=params, headers=ANN)
         assert answer.status_code == 200
@@ -114,7 +115,9 @@ async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.A
 
     told = await remembered(http, "My sister Calpurnia lives in Rome.", persona_id="therapist")
     await http.patch(f"/entries/{told['id']}", json={"themes": ["family"]}, headers=ANN)
-    await remembered(http, "I live in Lisbon.")
+    lisbon = await remembered(http, "I live in Lisbon.")
+    for entry, city, whose in ((told, "Rome", "Calpurnia"), (lisbon, "Lisbon", "")):
+        await leave_claim(settings.sqlite_path, "ann", entry["id"], city, "home", whose=whose, sure=0.9)
     heard = [await got("/summary"), await got("/summary", persona_id="chef"), await got("/themes", persona_id="")]
     asked = ("What do you remember about Calpurnia?", "What do you know about me?", "pin that my sister is Calpurnia")
     for text in asked:

@@ -44,16 +44,6 @@ async def test_a_fact_is_confirmed_rejected_and_left_open_again(http: httpx.Asyn
     assert [about for outcome, about in done if outcome == "ok"] == [[id_]] * 3
 
 
-async def test_what_rules_found_says_how_it_is_corrected(http: httpx.AsyncClient) -> None:
-    made = await http.post("/entries", json={"text": "I live in Porto"}, headers=ANN)
-    (fact,) = (await http.get("/profile", headers=ANN)).json()["facts"]
-    assert fact["id"] is None
-    body = {"id": f"{made.json()['entry']['id']}:10-15:home", "is_so": False}
-    answer = await http.post("/profile/decide", json=body, headers=ANN)
-    assert (answer.status_code, answer.json()["code"]) == (409, "refused")
-    assert "entries.update" in answer.json()["detail"]
-
-
 def test_a_fact_is_decided_on_the_command_line(tmp_path: Path, up: str) -> None:
     def said(*options: str) -> str:
         done = CliRunner().invoke(cli, ["profile", "--user", "ann", "--nats", up, *options])

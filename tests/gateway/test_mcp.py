@@ -28,7 +28,8 @@ from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient
 from services.shared.instance import FolderLock
 from services.shared.settings import Settings
-from tests.polling import digested, eventually
+from tests.claims import leave_change, leave_claim
+from tests.polling import digested
 
 PREFERENCE = "I prefer uv over pip for managing packages."
 Open = Callable[[str], AbstractAsyncContextManager[Client]]
@@ -93,17 +94,18 @@ async def test_a_preference_is_found_in_a_new_session_and_by_nobody_else(connect
             await session.read_resource(f"memory://entries/{added['id']}")
 
 
-async def test_a_note_that_says_otherwise_is_named_with_the_one_it_may_change(connect: Open) -> None:
+async def test_a_note_that_says_otherwise_is_named_with_the_one_it_may_change(connect: Open, instance: Running) -> None:
     async with connect("eve") as session:
         old = await called(session, "add", type="fact", content="User lives in Lisbon")
         new = await called(session, "add", type="fact", content="User moved to Berlin")
 
-        async def found() -> dict[str, list[str]]:
-            results = (await called(session, "search", query="where does the user live: Lisbon or Berlin?"))["results"]
-            return {one["id"]: one["conflicts_with"] for one in results}
-
-        expected = {old["id"]: [new["id"]], new["id"]: [old["id"]]}
-        await eventually(found, lambda said: said == expected)
+        file = instance.host.settings.sqlite_path
+        await leave_change(file, "eve", new["id"], old["id"], in_conflict=True)
+        results = (await called(session, "search", query="where does the user live: Lisbon or Berlin?"))["results"]
+        assert {one["id"]: one["conflicts_with"] for one in results} == {
+            old["id"]: [new["id"]],
+            new["id"]: [old["id"]],
+        }
 
 
 async def test_every_tool_is_listed_and_does_what_it_says(connect: Open) -> None:
@@ -215,23 +217,28 @@ async def test_what_cannot_be_done_is_told_by_the_tool_and_the_session_goes_on(c
         assert (await called(session, "search", query="'; DROP TABLE entries; --"))["results"] == []
 
 
-async def test_an_assistant_hears_nothing_of_what_a_persona_was_told(connect: Open, http: httpx.AsyncClient) -> None:
+async def test_an_assistant_hears_nothing_of_what_a_persona_was_told(
+    connect: Open, http: httpx.AsyncClient, settings: Settings
+) -> None:
     async with connect("ann") as session:
-        for persona, text, theme in (("therapist", "My sister Calpurnia lives in Rome.", "family"), (None, *OWN)):
+        for persona, (text, theme, city, whose) in (("therapist", SISTERS), (None, OWN)):
             body = {"text": text, "persona_id": persona}
             made = (await http.post("/entries", json=body, headers={"Memory-User": "ann"})).json()["entry"]
             patch = {"themes": [theme, "all"]}
             await http.patch(f"/entries/{made['id']}", json=patch, headers={"Memory-User": "ann"})
+            await leave_claim(settings.sqlite_path, "ann", made["id"], city, "home", whose=whose, sure=0.9)
         heard = [json.dumps(await called(session, tool)) for tool in ("summary", "list_themes")]
         for slug in ("family", "all"):
             heard.append(str(await session.read_resource(f"memory://themes/{slug}")))
         heard += [str(await session.list_resources()), str(await session.get_prompt("memory"))]
-        assert not [one for one in heard if "Calpurnia" in one or "'family'" in one or '"family"' in one]
+        told_to_therapist = ("Calpurnia", "Rome", "'family'", '"family"')
+        assert not [one for one in heard if any(name in one for name in told_to_therapist)]
         assert "Lisbon" in heard[0]
         assert "Lisbon" in heard[3]
 
 
-OWN = ("I live in Lisbon.", "home")
+SISTERS = ("My sister Calpurnia lives in Rome.", "family", "Rome", "Calpurnia")
+OWN = ("I live in Lisbon.", "home", "Lisbon", "")
 
 
 async def test_themes_and_entries_are_resources_and_a_prompt_tells_how_to_use_them(connect: Open) -> None:

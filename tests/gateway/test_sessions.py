@@ -5,12 +5,18 @@ from __future__ import annotations
 import httpx
 
 from services.runtime import Running
+from services.shared.settings import Settings
+from tests.claims import leave_task
 from tests.gateway.test_conflicts import ANN, BOB, said
 
 
-async def test_a_session_is_listed_and_summed_up(http: httpx.AsyncClient, instance: Running) -> None:
+async def test_a_session_is_listed_and_summed_up(
+    http: httpx.AsyncClient, instance: Running, settings: Settings
+) -> None:
     text = "I'll send Clara the marmalade by Friday"
     await said(http, instance, text)
+    (entry,) = (await http.get("/entries", headers=ANN)).json()["items"]
+    await leave_task(settings.sqlite_path, "ann", entry["id"])
     reply = (await http.get("/sessions", headers=ANN)).json()
     (session,) = reply["items"]
     assert (session["turn_count"], session["started_at"]) == (1, "2026-03-01T10:00:00Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from contracts.v1.claims import Slot
-from tests.claims import leave_claim
+from tests.claims import leave_change, leave_claim, leave_task
 from tests.page.serving import Served, chromium, memorybus
 
 _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
@@ -88,10 +88,20 @@ class Visitor:
         """What is remembered of the user."""
         return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
 
-    def claim(self, entry: dict[str, Any], value: str, slot: Slot) -> None:
-        """Have an entry say, and likely only, that this is a value; once it was read, and so is left alone."""
+    def claim(self, entry: dict[str, Any], value: str, slot: Slot, *, whose: str = "", sure: float = 0.4) -> None:
+        """Have an entry say, likely only if no more, that this is a value; once it was read, and so is left alone."""
+        self._leave(entry, leave_claim(self.file, self.user, entry["id"], value, slot, whose=whose, sure=sure))
+
+    def contradict(self, newer: dict[str, Any], older: dict[str, Any]) -> None:
+        """Have two entries in conflict, once the newer was read."""
+        self._leave(newer, leave_change(self.file, self.user, newer["id"], older["id"], in_conflict=True))
+
+    def task(self, entry: dict[str, Any]) -> None:
+        """Have an entry say that it is to be done, once it was read."""
+        self._leave(entry, leave_task(self.file, self.user, entry["id"]))
+
+    def _leave(self, entry: dict[str, Any], leaving: Coroutine[Any, Any, None]) -> None:
         until(lambda: self.http.get(f"/v1/memory/entries/{entry['id']}").json()["entry"]["embedding_state"] == "ready")
-        leaving = leave_claim(self.file, self.user, entry["id"], value, slot)
         with ThreadPoolExecutor(1) as thread:  # a loop of its own: Playwright's runs in this one
             thread.submit(asyncio.run, leaving).result()
 

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.page.conftest import Visitor, until
+from tests.page.conftest import Visitor
 from tests.page.test_accessibility import findings
 
 HUBER, HOFER = "My landlord is called Huber", "My landlord is now called Hofer"
 
 
 def contradicted(visitor: Visitor) -> None:
-    """Two saved statements, the newer one with a cue: saved ones are not superseded but asked about."""
-    visitor.add(HUBER)
-    visitor.add(HOFER)
-    until(lambda: bool(conflicts(visitor)))
+    older = visitor.add(HUBER)
+    visitor.contradict(visitor.add(HOFER), older)
 
 
 def answer(page: Page, side: str) -> None:
@@ -66,10 +64,10 @@ def test_an_answer_is_taken_back(visitor: Visitor) -> None:
 
 
 def test_a_double_click_decides_one_question(visitor: Visitor) -> None:
-    for text in ("My dentist is called Maria", "My dentist is now called Ana"):
-        visitor.add(text)
+    older = visitor.add("My dentist is called Maria")
+    visitor.contradict(visitor.add("My dentist is now called Ana"), older)
     contradicted(visitor)
-    until(lambda: len(conflicts(visitor)) == 2)
+    assert len(conflicts(visitor)) == 2
     page = visitor.open_with_a_clock_of_its_own()
     expect(the_question(page)).to_contain_text("and 1 more question")
     answer(page, "Both")

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from services.bench import changes, duplicates, facts, variants
+from services.bench import changes, duplicates
 from services.bench.duplicates import Pair, judged
 from services.bench.pairs import Quality
 from services.cli.common import out
@@ -15,14 +15,10 @@ HERE = Path(__file__).parent
 COLUMNS = {
     "duplicates": "label\tkind\ta\tb",
     "changes": "label\tkind\told\tnew",
-    "facts": "kind\tfacts\ttext",
-    "variants": "label\tkind\tnames\tone\tother",
 }
 WRONG = {
     "duplicates": "repeated\tname\tI live in [bold]Bonn\tI live in Berlin",
     "changes": "update\thard\tI live in [bold]Bonn\tCoffee it is",
-    "facts": "hard\tme.home=Rome\tRome is why I live in [bold]Bonn",
-    "variants": "same\thard\tBo / Al\tBo: I live in [bold]Bonn\tAl sings",
 }
 HEADER = f"{COLUMNS['duplicates']}\n"
 
@@ -34,8 +30,6 @@ def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     app = typer.Typer(rich_markup_mode="rich")
     app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
     app.command(epilog=changes.EPILOG)(changes.changes)
-    app.command(epilog=facts.EPILOG)(facts.facts)
-    app.command(epilog=variants.EPILOG)(variants.variants)
     return app
 
 

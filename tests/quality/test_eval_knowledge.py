@@ -16,6 +16,7 @@ from services.eval import app
 from services.eval.datasets import by_content, chats
 from services.eval.knowledge import ToldFact, ToldTask
 from services.eval.labels import labelled
+from services.eval.scripted import script_of
 from services.eval.telling import told_by
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -143,23 +144,48 @@ def test_facts_are_of_the_turns_of_their_entries_and_former_values_are_told_as_o
     assert not told_by(turns, profile, [loops.model_copy(update={"total_count": 2})]).is_whole
 
 
-def test_a_run_through_a_whole_memorybus_is_reported_beside_that_of_the_rules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_through_a_whole_memorybus_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYBUS_NER", "none")
-    monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
     report = tmp_path / "report.json"
-    given = ["knowledge", str(written(tmp_path, "chats.json", [CHAT | LABELS])), "--rules", "--json", str(report)]
+    given = ["knowledge", str(written(tmp_path, "chats.json", [CHAT | LABELS])), "--json", str(report)]
     result = CliRunner().invoke(app, given, env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
     assert "1 chat, 2 claims, 1 task" in result.output
     assert "94d8f3af" in result.output
-    as_set, rules = json.loads(report.read_text())["runs"]
-    assert (as_set["name"], rules["name"]) == ("as set", "rules alone")
-    for one in (as_set, rules):
-        assert one["figures"] == one["chats"]["ann"]
-        assert one["figures"]["recall"]["of"] == 2
-        assert one["figures"]["recall"]["many"] >= 1
-        assert one["figures"]["right_owner"]["value"] == 1.0
-        assert one["figures"]["task_recall"] == {"value": 1.0, "many": 1, "of": 1}
-        assert one["cut"] == []
+    (one,) = json.loads(report.read_text())["runs"]
+    assert one["figures"] == one["chats"]["ann"]
+    assert one["figures"]["recall_with_likely"]["of"] == 2
+    assert one["figures"]["recall_with_likely"]["many"] >= 1
+    assert one["figures"]["task_recall"] == {"value": 1.0, "many": 1, "of": 1}
+    assert one["cut"] == []
+
+
+def test_a_language_model_that_reads_as_labelled_is_believed_and_says_nothing_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYBUS_NER", "none")
+    monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
+    labels = LABELS | {"claims": [*LABELS["claims"], a_claim("t3", "submarine", slot="possession")]}
+    report = tmp_path / "report.json"
+    given = ["knowledge", str(written(tmp_path, "chats.json", [CHAT | labels])), "--model", "--json", str(report)]
+    result = CliRunner().invoke(app, given, env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    _, scripted = json.loads(report.read_text())["runs"]
+    figures = scripted["figures"]
+    assert scripted["name"] == "scripted model"
+    assert (figures["recall"]["many"], figures["recall"]["of"]) == (2, 3)
+    assert figures["precision"]["value"] == figures["right_slot"]["value"] == figures["task_recall"]["value"] == 1.0
+
+
+def test_a_scripted_model_points_at_what_the_labels_note_in_the_words_of_the_turn(tmp_path: Path) -> None:
+    text = "Hello. My sister Clara lives in Lisbon."
+    chat = a_chat("ann", text) | {"claims": [a_claim("t1", "Lisbon", about="sister in law")]}
+    ((said,),) = script_of(labelled(written(tmp_path, "chats.json", [chat]))).values()
+    assert said == {
+        "kind": "fact",
+        "slot": "home",
+        "value": "Lisbon",
+        "sentence": "My sister Clara lives in Lisbon.",
+        "about": "sister",
+        "is_new": False,
+    }

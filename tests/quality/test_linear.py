@@ -37,7 +37,6 @@ _OF_WORDS = {
     for name in (
         "features.in_first_person",
         "mentions.mentions",
-        "persons.people_of",
         "statements.is_one_of_several",
         "typing_errors.meant_by",
         "typing_errors.variants",

@@ -55,15 +55,17 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, "scripts/training")
-from batches import examples
+from batches import Comparing, examples
 from chats import Chat, Label, Turn
 from fit import Plan, train
 from main import _model
+from pairs import Pair
 
 weights, tokenizer = _model(None)
 turns = [Turn(str(n), True, f"I live in Ghent, at number {n}.", (Label("Ghent", "home"),)) for n in range(8)]
 known = examples([Chat("told", turns, ())], tokenizer)
 plan = Plan(steps=5, batch=2, rank=2, keep=2, longest=32)
+PAIRS = [Pair("I live in Ghent.", "I have moved to Bruges.", "update"), Pair("I ride.", "It rains.", "unrelated")]
 checkpoint = Path(sys.argv[1])
 steps = []
 
@@ -75,7 +77,7 @@ def noted(step, *_):
 
 
 try:
-    made = train(weights, known, None, plan, checkpoint, noted)
+    made = train(weights, known, None, Comparing(PAIRS, tokenizer), plan, checkpoint, noted)
     np.savez(sys.argv[3], **made)
 except KeyboardInterrupt:
     pass

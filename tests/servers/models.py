@@ -22,12 +22,12 @@ _BODIES: dict[Manner, tuple[int, bytes]] = {
 
 @dataclass
 class ScriptedModel:
-    """What a test sees of it, and may change while it runs: how it answers, and the facts it draws from a turn."""
+    """What a test sees of it, and may change while it runs: how it answers, and the claims it reads in a turn."""
 
     url: str = ""
     manner: Manner = "well"
-    facts: dict[str, list[Any]] = field(default_factory=dict)
-    draw: Callable[[str], list[Any]] | None = None
+    claims: dict[str, list[Any]] = field(default_factory=dict)
+    reads: Callable[[str], list[Any]] | None = None
     sums_up: Callable[[list[dict[str, Any]]], list[Any]] = field(default=lambda turns: [])
     prose: str | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class ScriptedModel:
         if "turns" in given:
             return json.dumps({"sentences": self.sums_up(given["turns"])})
         turn = given.get("turn", "")
-        return json.dumps({"facts": self.draw(turn) if self.draw else self.facts.get(turn, [])})
+        return json.dumps({"claims": self.reads(turn) if self.reads else self.claims.get(turn, [])})
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):

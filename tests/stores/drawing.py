@@ -1,4 +1,4 @@
-"""A memory whose facts a scripted model draws, in one process and step by step: log, dedupe, extract, enrich."""
+"""A memory whose turns a scripted model reads, in one process and step by step: log, dedupe, extract."""
 
 from __future__ import annotations
 
@@ -9,33 +9,50 @@ from typing import Any
 from uuid import uuid4
 
 from contracts.errors import Unavailable
-from contracts.ports import Key, TextStore
-from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, ExtractionWanted
-from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+from contracts.ports import TextStore
+from contracts.v1.entries import Entry, EntryProposed, EntryRef, ExtractionWanted
+from contracts.v1.facts import ProposedFact
+from contracts.v1.turns import LoggedTurn, Proposal
 from services.dedupe.handler import judge_proposals
 from services.enrich.extract import Extractor
-from services.enrich.handler import enrich_entries
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
 from tests.stores.builders import NOON, a_proposal, a_turn
 
 
-def a_fact(span: str, value: str, attribute: str, about: str = "user", **more: Any) -> dict[str, Any]:
-    """A fact as a model answers it."""
-    given = {"span": span, "value": value, "attribute": attribute, "about": about, "kind": "person"}
-    return {**given, "type": "fact", "importance": 2, "confidence": 0.9, "many": False, **more}
+def a_claim(value: str, slot: str, sentence: str, about: str = "user", **more: Any) -> dict[str, Any]:
+    """A claim as a model answers it."""
+    said = {"kind": "fact", "slot": slot, "value": value, "sentence": sentence, "about": about, "is_new": False}
+    return {**said, **more}
+
+
+def a_former_fact(turn: LoggedTurn, value: str, *, ordinal: int = 1) -> Proposal:
+    """A fact as older versions drew it from a turn, and as the log keeps it."""
+    fact = ProposedFact(
+        text=f"Home: {value}",
+        span=value,
+        subject="profile",
+        entity_refs=("person:me",),
+        entity_label="me",
+        fact_type="fact",
+        memory_key="profile|person|me|home",
+        confidence=0.9,
+        level=2,
+    )
+    return a_proposal(turn, ordinal=ordinal, text=fact.text).model_copy(update={"fact": fact})
 
 
 @dataclass
 class FakeModel:
-    """Answers with the facts of the turn that it is shown; does or raises something first when told to."""
+    """Answers with the claims of the turn that it is shown; does or raises something first when told to."""
 
-    facts: dict[str, list[Any]] = field(default_factory=dict)
+    claims: dict[str, list[Any]] = field(default_factory=dict)
     before: Callable[[], Awaitable[None]] | None = None
     fails: Exception | None = None
     is_left_alone: bool = False
     failed: bool = False
     asked: list[str] = field(default_factory=list)
+    shown: list[Mapping[str, Any]] = field(default_factory=list)
 
     def check(self) -> None:
         """Worth asking, but for one that is left alone and has failed."""
@@ -44,14 +61,15 @@ class FakeModel:
             raise Unavailable("left alone")
 
     async def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> str:
-        turn = json.loads(messages[-1]["content"])["turn"]
+        self.shown.append(json.loads(messages[-1]["content"]))
+        turn = self.shown[-1]["turn"]
         self.asked.append(turn)
         if self.before is not None:
             await self.before()
         if self.fails is not None:
             self.failed = True
             raise self.fails
-        return json.dumps({"facts": self.facts.get(turn, [])})
+        return json.dumps({"claims": self.claims.get(turn, [])})
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -63,19 +81,15 @@ class Memory:
     def __init__(self, store: TextStore, user: str, *, of_user: int = 100, of_all: int = 1000) -> None:
         self.store, self.user, self.model = store, user, FakeModel()
         self.budget = Budget(store, of_user=of_user, of_all=of_all)
-        self.said: list[EntryProposed] = []
         self.extractor = self.another_extractor()
 
-    def another_extractor(self) -> Extractor:
+    def another_extractor(self, name: str = "tiny") -> Extractor:
         """One that knows nothing of what was read before, as after a restart."""
         preferences = PreferenceReader(self.store)
-        return Extractor(self.store, self.model, preferences=preferences, budget=self.budget, say=self._say)
-
-    async def _say(self, events: Sequence[EntryProposed]) -> None:
-        self.said += events
+        return Extractor(self.store, self.model, name=name, preferences=preferences, budget=self.budget)
 
     async def log(self, text: str, **fields: Any) -> LoggedTurn:
-        """A turn in the log, judged, and enriched without an annotator."""
+        """A turn in the log, and judged."""
         turn = a_turn(self.user, text, **fields)
         await self.store.append([turn], [a_proposal(turn)])
         await self.judge([a_proposal(turn)])
@@ -83,34 +97,33 @@ class Memory:
 
     async def judge(self, proposals: Sequence[Proposal]) -> None:
         refs = [EntryRef(user_id=one.user_id, id=one.id) for one in proposals]
-        await self._on([EntryProposed.of(refs, at=NOON, cause=str(uuid4()))])
-
-    async def _on(self, events: Sequence[EntryProposed]) -> None:
-        told = await judge_proposals(events, store=self.store)
-        accepted = [event for event in told if isinstance(event, EntryAccepted) and event.entries]
-        if accepted:
-            await enrich_entries(accepted, store=self.store, annotator=None)
+        await judge_proposals([EntryProposed.of(refs, at=NOON, cause=str(uuid4()))], store=self.store)
 
     def wish(self, turn: LoggedTurn) -> ExtractionWanted:
         return ExtractionWanted.of([EntryRef(user_id=self.user, id=a_proposal(turn).id)], at=NOON)
 
-    async def draw(self, turn: LoggedTurn) -> list[Entry]:
-        """The facts of a turn, once the model has read it and all that followed is done."""
+    async def read(self, turn: LoggedTurn) -> Entry:
+        """The entry of a turn, once the model was to read it."""
         await self.extractor.handle([self.wish(turn)])
-        said, self.said = self.said, []
-        if said:
-            await self._on(said)
-        return await self.facts(turn)
+        return await self.entry(turn)
 
-    async def say(self, text: str, *facts: dict[str, Any], **fields: Any) -> tuple[LoggedTurn, list[Entry]]:
-        """A turn with the facts that the model draws from it."""
-        self.model.facts[text] = list(facts)
+    async def say(self, text: str, *claims: dict[str, Any], **fields: Any) -> tuple[LoggedTurn, Entry]:
+        """A turn with the claims that the model reads in it."""
+        self.model.claims[text] = list(claims)
         turn = await self.log(text, **fields)
-        return turn, await self.draw(turn)
+        return turn, await self.read(turn)
 
-    async def facts(self, turn: LoggedTurn) -> list[Entry]:
-        ids = [entry_id(self.user, turn.space, turn.turn_id, ordinal) for ordinal in (1, 2, 3)]
-        return list((await self.store.get([Key(self.user, id_) for id_ in ids])).values())
+    async def had_drawn(self, turn: LoggedTurn, value: str) -> Entry:
+        """A fact that an older version drew from a turn."""
+        fact = a_former_fact(turn, value)
+        await self.store.append([], [fact])
+        await self.judge([fact])
+        return (await self.store.get([fact]))[fact.id]
 
     async def entry(self, turn: LoggedTurn) -> Entry:
         return (await self.store.get([a_proposal(turn)]))[a_proposal(turn).id]
+
+
+def told(entry: Entry) -> list[str]:
+    """The claims of an entry as slot and value."""
+    return [f"{one.slot}: {entry.text[slice(*one.value)]}" for one in entry.claims]

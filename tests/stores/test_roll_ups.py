@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.ports import Change, RecordKey, Selection, TextStore, VectorPoint
-from contracts.v1.entries import EntryAccepted, EntryRef
+from contracts.ports import Change, Key, RecordKey, Selection, TextStore, VectorPoint
+from contracts.v1.claims import Reading
 from contracts.v1.rollups import RollUpsRequest, RollUpUndoRequest
 from services.curate import ageing, rollups
 from services.curate.ageing import Ages
-from services.enrich.handler import enrich_entries
 from services.shared.core.rollups import drafts
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeVectors
+from tests.apps.fakes import FakeReader, FakeVectors, claim
+from tests.apps.settling import settle
 from tests.stores.rolling import (
     AGES,
     DAY,
@@ -191,14 +191,17 @@ async def test_what_was_said_again_meanwhile_comes_back_superseded_by_that(text_
 
 
 async def test_what_is_no_longer_so_comes_back_superseded(text_store: TextStore, user: str) -> None:
-    old = await say(text_store, user, "I am allergic to kayak glue", "The kayak is red")
+    old = await say(text_store, user, "I am allergic to kayak glue.", "The kayak is red.")
     made = replica(text_store, await embedded(old))
     await asked(made, user, "kayak")
-    (denial,) = await say(text_store, user, "I am no longer allergic to kayak glue", days=1)
+    (denial,) = await say(text_store, user, "I am no longer allergic to kayak glue.", days=1)
+    is_new = Reading((claim(denial.text, "no longer allergic", "allergy", is_new=True),))
+    reader = FakeReader(updates=[(old[0].text, denial.text)], knows={denial.text: is_new})
+    await settle(text_store, [denial], reader)
     await made.undo(user, await rolled_up(text_store, old[0]))
     assert isinstance(made.say, Said)
-    refs = [EntryRef(user_id=user, id=id_) for id_ in made.say.ids]
-    await enrich_entries([EntryAccepted.of(refs, at=NOW)], store=text_store, annotator=None)
+    told = await text_store.get([Key(user, id_) for id_ in made.say.ids])
+    await settle(text_store, list(told.values()), reader)
     back = (await stored(text_store, old))[old[0].id]
     assert (back.status, back.superseded_by) == ("superseded", denial.id)
 

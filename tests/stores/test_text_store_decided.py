@@ -14,6 +14,7 @@ from contracts.v1.profile import DecideRequest, ProfileRequest
 from services.curate import cards, claims, loops
 from services.curate import profile as profiles
 from services.shared.decided import drop_settled, read_decisions, settled_of
+from tests.claims import a_claim, a_task, an_end_of
 from tests.polling import eventually
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -27,7 +28,8 @@ def _are(kept: list[bool], found: Mapping[frozenset[str], bool]) -> bool:
 
 
 async def test_names_are_decided_and_left_open_again(text_store: TextStore, user: str) -> None:
-    said = [an_entry(user, text) for text in ("My sister Sarah lives in Oslo", "My sister Sara sings")]
+    homes = (("Jose lives in Oslo", "Jose"), ("José lives in Bergen", "José"))
+    said = [an_entry(user, text, claims=(a_claim(text, text.split()[-1], whose=name),)) for text, name in homes]
     await store_entries(text_store, said)
 
     async def names() -> set[tuple[str, ...]]:
@@ -37,10 +39,10 @@ async def test_names_are_decided_and_left_open_again(text_store: TextStore, user
     async def decisions() -> Mapping[frozenset[str], bool]:
         return await read_decisions(user, text_store)
 
-    together, apart = {("Sara", "Sarah")}, {("Sara",), ("Sarah",)}
+    together, apart = {("Jose", "José")}, {("Jose",), ("José",)}
     await eventually(names, lambda found: found == together)
     for same, expected in ((False, apart), (True, together), (None, together)):
-        request = NamesRequest(user_id=user, one="Sara", other="Sarah", same=same)
+        request = NamesRequest(user_id=user, one="Jose", other="José", same=same)
         await cards.decide_names(request, store=text_store)
         kept = [] if same is None else [same]
         await eventually(decisions, partial(_are, kept))
@@ -68,6 +70,8 @@ async def test_what_is_so_is_decided_in_its_entry(text_store: TextStore, user: s
 async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_store: TextStore, user: str) -> None:
     texts = ("I have to buy stamps", "I need to renew my passport", "Renewed my passport")
     said = [an_entry(user, text, created_at=NOON + timedelta(days=n)) for n, text in enumerate(texts)]
+    said[:2] = [one.model_copy(update={"claims": (a_task(one.text),)}) for one in said[:2]]
+    said[2] = said[2].model_copy(update={"changes": an_end_of(said[1])})
     await store_entries(text_store, said)
 
     async def listed() -> dict[str, str]:

@@ -30,7 +30,7 @@ def client_of(server: ScriptedModel, key: str | None = None, *, within: float = 
 
 async def test_a_model_is_asked_for_json_at_temperature_0_with_the_key(server: ScriptedModel) -> None:
     model = client_of(server, "k1")
-    assert await model.complete(HELLO, {"type": "object"}) == '{"facts": []}'
+    assert await model.complete(HELLO, {"type": "object"}) == '{"claims": []}'
     (body,) = server.asked
     assert (body["model"], body["temperature"], body["stream"]) == ("tiny", 0, False)
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}

@@ -6,12 +6,13 @@ from datetime import datetime
 from itertools import count
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.v1.claims import Claim, Slot
+from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry, Saying
-from services.shared.knowledge.profile import KINDS, LIKELY, SURE, ClaimedFact, beside, claimed, kind_of
+from services.shared.knowledge.profile import KINDS, LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
 from tests.stores.builders import NOON, an_entry, minutes
 
 VALUES = ("Ghent", "Bruges", "Ostend")
@@ -194,8 +195,53 @@ def test_a_claim_that_is_not_within_its_text_is_none() -> None:
     assert claimed([entry.model_copy(update={"text": "It"})]) == []
 
 
-def test_what_is_told_already_is_not_told_beside_it() -> None:
-    facts = claimed([stating("home", "Ghent"), stating("like", "Bruges")])
-    assert [one.value for one in beside(facts, [("home Ghent 0", "in ghent now")])] == ["Bruges"]
-    assert beside(facts, [("home Ghent 0", "Gh"), ("like Bruges 0", "bruges")]) == []
-    assert beside(facts, [("another entry", "Ghent")]) == facts
+def ending(older: Entry, at: float, **fields: Any) -> Entry:
+    """An entry that ends what another one says."""
+    (claim,) = older.claims
+    change = Change(entry_id=older.id, slot=claim.slot, value=claim.value, confidence=0.9)
+    named = {"supersedes": (older.id,), **fields}
+    return stating("other_fact", "over", at, changes=(change,), **named)
+
+
+def test_what_another_entry_changes_has_ended_when_that_was_said() -> None:
+    home = stating("like", "Ghent", 0)
+    for end in (ending(home, 3), ending(home, 3, status="superseded", valid_until=NOON + minutes(8))):
+        (known,) = [one for one in claimed([home, end]) if one.entry is home]
+        assert known.until == NOON + minutes(3)
+        (before,) = [one for one in claimed([home, end], NOON + minutes(2)) if one.entry is home]
+        assert before.until is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": "forgotten"},
+        {"role": "assistant"},
+        {"supersedes": (), "conflicts_with": ("like Ghent 0",)},
+        {"supersedes": ()},
+    ],
+    ids=["forgotten", "of the assistant", "in conflict", "decided otherwise"],
+)
+def test_what_is_gone_in_conflict_or_decided_otherwise_ends_nothing(fields: dict[str, Any]) -> None:
+    home = stating("like", "Ghent", 0)
+    (known,) = [one for one in claimed([home, ending(home, 3, **fields)]) if one.entry is home]
+    assert known.until is None
+
+
+def test_what_was_said_again_since_has_not_ended() -> None:
+    home = stating("like", "Ghent", 0, last_said_at=NOON + minutes(5))
+    (known,) = [one for one in claimed([home, ending(home, 3)]) if one.entry is home]
+    assert known.until is None
+
+
+def test_of_whom_a_text_does_not_name_nothing_is_the_user_s_own_or_ends_another() -> None:
+    mine, theirs = stating("home", "Ghent", 0), stating("home", "Bruges", 1)
+    (claim,) = theirs.claims
+    theirs = theirs.model_copy(update={"claims": (claim.model_copy(update={"of_user": False}),)})
+    other = theirs.model_copy(update={"id": "another", "text": theirs.text.replace("Bruges", "Ostend")})
+    facts = claimed([mine, theirs, other])
+    assert {(one.owner, one.value, one.until) for one in facts} == {
+        (ME, "Ghent", None),
+        (SOMEBODY, "Bruges", None),
+        (SOMEBODY, "Ostend", None),
+    }

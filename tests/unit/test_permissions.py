@@ -41,7 +41,6 @@ def test_every_event_is_said_by_its_service_and_again_by_who_resumes_it_or_retri
     for step in FLOW:
         for event in step.says:
             again = {"curate", OPERATOR} if event.subject in read else set()
-            again |= {"enrich"} if event.subject == subjects.ENTRY_PROPOSED else set()  # facts that a model drew
             assert who_may_publish(event.subject) == {step.service} | again
 
 

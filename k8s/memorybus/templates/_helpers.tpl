@@ -94,7 +94,7 @@ jwks
 {{- end -}}
 
 {{- define "memorybus.model" -}}
-{{- /* (list root name): the way to the model that the gateway stands in front of, or that draws facts for enrich and sums up for curate. */ -}}
+{{- /* (list root name): the way to the model that the gateway stands in front of, or that reads turns for enrich and sums up for curate. */ -}}
 {{- $gateway := (index . 0).Values.services.gateway -}}
 {{- $given := merge (dict) ($gateway.settings | default dict) ($gateway.secrets | default dict) -}}
 {{- $values := (index . 0).Values -}}

@@ -67,7 +67,7 @@ async function settle(one, state, again) {
 
 function todos(reply, again) {
   const left = reply.items.filter((one) => !isLeaving(one.entry_id));
-  if (!left.length) return nothing('Nothing that you promised or still have to do.');
+  if (!left.length) return nothing('Nothing that you still have to do.');
   const decide = (one, state, label) => button(label, one.text, () => settle(one, state, again), again);
   return [h('ul', { class: 'log' }, left.map((one) => row(one.text, [
     one.due_on && h('span', {}, `${one.overdue ? 'was due' : 'due'} ${dayIn(one.due_on)}`),

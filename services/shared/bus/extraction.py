@@ -1,4 +1,4 @@
-"""Entries are offered to a language model, to have facts drawn from them."""
+"""Entries are offered to a language model, which reads what they state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TOGETHER = 8
 """Entries that are read again together when the one who reads them dies."""
 
 
-async def ask_for_facts(refs: Sequence[EntryRef], bus: Bus, *, cause: str = "") -> None:
-    """Have facts drawn from these. Nobody waits for that: a queue that is full, or away, goes without.
+async def offer_to_read(refs: Sequence[EntryRef], bus: Bus, *, cause: str = "") -> None:
+    """Have a language model read these. Nobody waits for that: a queue that is full, or away, goes without.
 
     What was offered before is offered anew where the cause is another.
     """

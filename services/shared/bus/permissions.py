@@ -50,8 +50,6 @@ _ALSO_SAYS = {
         subjects.ENTRY_ENRICHED,
         subjects.EXTRACT_WANTED,
     ),
-    # facts that a language model draws go the way of all proposals
-    "enrich": (subjects.ENTRY_PROPOSED,),
     "gateway": (
         f"{subjects.TURNS}.*",
         _UNHEARD,

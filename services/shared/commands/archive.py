@@ -37,6 +37,7 @@ _DERIVED = frozenset(
         "embedding_dimensions",
         "embedding_error",
         "claims",
+        "changes",
         "read_by",
     }
 )

@@ -43,7 +43,7 @@ async def _rebuild(settings: Settings, *, is_alone: bool, grace: float, progress
         stack.push_async_callback(host.close)
         text = await host.text_store()
         recorded = await text.get_embedding_identity()
-        settings = identities.chosen(settings, recorded)
+        settings = identities.newest(identities.chosen(settings, recorded))
         embedder = await open_embedder_of(settings)
         assert embedder is not None
         stack.push_async_callback(embedder.close)

@@ -306,7 +306,7 @@ def _may_be_of(entry: Entry) -> bool:
 def _pending(entry: Entry) -> Entry:
     """The entry as a new one of this memory: without a vector, whatever the file says."""
     anew = {"version": 1, "edited_version": 1, "embedding_state": "pending", "last_scores": None}
-    return entry.model_copy(update={**anew, "claims": (), "read_by": None})
+    return entry.model_copy(update={**anew, "claims": (), "changes": (), "read_by": None})
 
 
 async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:

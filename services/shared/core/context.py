@@ -7,6 +7,7 @@ are indented, so that nothing in a memory can begin another one or a heading, cl
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -51,16 +52,16 @@ _CHARACTERS = 4  # of a token, nearly
 _CARDS, _PINNED, _ALONE = "## who is meant", "## pinned", "## more"
 _JOINERS = "\u200c\u200d"  # hold letters and emoji together
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
-_ANGLE = re.compile("[<＜﹤]")
+_ANGLES = str.maketrans(dict.fromkeys("<＜﹤", "&lt;"))
 _OWN_MARK = re.compile(r"[\[［⁅⟦〚](?=\W{0,8}before\W{0,8}[:：﹕∶])", re.IGNORECASE)  # as `_before` begins
-_BRACKET = re.compile(r"[\[\]|]")
+_BRACKETS = str.maketrans("[]|", "   ")
 _LINE_END = "\n"
 _INDENT = "\n  "  # of further lines of a memory: those of a block are not indented
 _FENCED = re.compile(r"(?<!`)(`{3,8}+)(?!`)(?:[^`\n]++\1|([^`\n]*)\n(.*?)(?:\1`*|\Z))", re.DOTALL)
 _FENCE = re.compile(r"^(`{3,8})([^`\n]*)$", re.MULTILINE)
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•]|([0-9]{1,3}[.)]))[ \t]+(?=\S)")
-_LIKE_A_MEMORY = re.compile(r"^- (?=\[)")
-_PLAIN = re.compile(r"[\w:.,-]+(?: [\w:.,-]+)*", re.ASCII)
+_ITEMS_BEGIN = ("-", "*", "+", "•", *string.digits)
+_PLAIN = str.maketrans("", "", f"{string.ascii_letters}{string.digits}_:.,- ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def _head(cards: Sequence[Card], counter: TokenCounter, limit: int) -> tuple[str
 
 def _card_line(card: Card) -> str:
     sources = ", ".join(id_[:8] for id_ in card.source_ids[:_MOST_SOURCES])
-    facts = "; ".join(snippet(_inline(_BRACKET.sub(" ", fact)), _LONGEST_FACT) for fact in card.facts)
+    facts = "; ".join(snippet(_inline(fact.translate(_BRACKETS)), _LONGEST_FACT) for fact in card.facts)
     label = " | ".join(filter(None, map(_plain_label, (card.ref, card.label, sources))))
     return f"- [{label}] {facts}"
 
@@ -347,9 +348,9 @@ def ago(days: int) -> str:
 
 
 def _plain_label(text: str) -> str:
-    if len(text) <= _LONGEST_LABEL and _PLAIN.fullmatch(text):
-        return text
-    return snippet(_inline(_BRACKET.sub(" ", text)), _LONGEST_LABEL)
+    if len(text) <= _LONGEST_LABEL and text.isascii() and not text.translate(_PLAIN) and "  " not in text:
+        return text.strip()
+    return snippet(_inline(text.translate(_BRACKETS)), _LONGEST_LABEL)
 
 
 def _words(entry: Entry, terms: Collection[str]) -> str:
@@ -362,7 +363,7 @@ def _laid_out(text: str) -> str:
     if "\n" not in text:
         return _inline(text)
     lines, end = list[str](), 0
-    for code in _FENCED.finditer(text):
+    for code in _FENCED.finditer(text) if "```" in text else ():
         if code[3] is None:  # within a line
             continue
         lines += [*_prose(text[end : code.start()]), *_code(code)]
@@ -373,7 +374,8 @@ def _laid_out(text: str) -> str:
 def _prose(text: str) -> Iterator[str]:
     """Paragraphs on one line, but for the items of a list; their marks are none that a memory of the block has."""
     given = text.split("\n")
-    items = {i: item for i, line in enumerate(given) if (item := _ITEM.match(line))}
+    begun = ((i, line) for i, line in enumerate(given) if line.lstrip(" \t").startswith(_ITEMS_BEGIN))
+    items = {i: item for i, line in begun if (item := _ITEM.match(line))}
     parts = [list[str]()]
     for i, line in enumerate(given if len(items) > 1 else [text]):
         if (item := items.get(i)) and len(items) > 1:
@@ -383,7 +385,7 @@ def _prose(text: str) -> Iterator[str]:
         else:
             parts[-1].append(line)
     lines = filter(None, (_inline(" ".join(part)) for part in parts))
-    return (_LIKE_A_MEMORY.sub("* ", line) for line in lines)
+    return (f"* {line[2:]}" if line.startswith("- [") else line for line in lines)
 
 
 def _code(fenced: re.Match[str]) -> list[str]:
@@ -414,7 +416,7 @@ def _open_fence(laid: str) -> re.Match[str] | None:
 def _before(entry: Entry, terms: Collection[str], now: datetime | None) -> str:
     zone = (now and now.tzinfo) or UTC
     until = f" (until {in_zone(entry.valid_until, zone).date()})" if entry.valid_until else ""
-    return f"[before: {_BRACKET.sub(' ', passage(_inline(entry.text), terms, _LONGEST_FORMER))}{until}]"
+    return f"[before: {passage(_inline(entry.text), terms, _LONGEST_FORMER).translate(_BRACKETS)}{until}]"
 
 
 def _inline(text: str) -> str:
@@ -428,4 +430,6 @@ def _printable(line: str) -> str:
     if not line.isprintable():
         shown = (" " if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in line)
         line = "".join(shown)
-    return _OWN_MARK.sub("&#91;", _ANGLE.sub("&lt;", line)).rstrip()
+    if "before" in line.lower():
+        line = _OWN_MARK.sub("&#91;", line)
+    return line.translate(_ANGLES).rstrip()

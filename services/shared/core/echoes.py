@@ -76,6 +76,11 @@ def without_blocks(text: str) -> str:
     return _BLOCK.sub("", text).strip()
 
 
+def blocks_blanked(text: str) -> str:
+    """The text with blanks for these blocks, each other character where it was."""
+    return _BLOCK.sub(lambda found: " " * len(found[0]), text) if "<memory>" in text else text
+
+
 def memories_in(block: str) -> tuple[str, ...]:
     """The words of each memory in a block."""
     return tuple(words.replace("\n  ", "\n") for words in _BODY.findall(block))

@@ -97,6 +97,7 @@ _UNREAD: dict[str, Any] = {
     "line_sources": (),
     "entities": (),
     "claims": (),
+    "changes": (),
     "read_by": None,
     "metadata_confidence": 0.0,
     "enriched": False,

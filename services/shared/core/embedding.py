@@ -7,18 +7,22 @@ from dataclasses import dataclass
 
 from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, Reader, Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Claim, Reading
 from contracts.v1.entries import Entry
+from services.shared.core.echoes import blocks_blanked
 from services.shared.core.frames import as_stated
 from services.shared.core.own_words import own_words
+
+BY_MODEL = "model:"
+"""How `read_by` begins where a language model read an entry; its name follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The vector of a text, and what the text states; None: the model reads nothing."""
+    """The vector of a text, and what is read in it; None: the model reads nothing."""
 
     vector: Vector
-    claims: tuple[Claim, ...] | None = None
+    reading: Reading | None = None
 
 
 def out_of_use(ids: Iterable[str], found: Mapping[str, Entry]) -> list[str]:
@@ -35,7 +39,7 @@ def is_made_by(entry: Entry, identity: EmbeddingIdentity) -> bool:
 def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None = None) -> Entry:
     """The entry, saying that this model made its vector, with what its text states.
 
-    It is no change of the memory: `updated_at` stays.
+    It is no change of the memory: `updated_at` stays. What a language model read in the text goes before that.
     """
     identity = embedder.identity
     labels = {
@@ -45,7 +49,7 @@ def made_by(entry: Entry, embedder: Embedder, claims: tuple[Claim, ...] | None =
         "embedding_dimensions": identity.dimensions,
         "embedding_error": None,
     }
-    if isinstance(embedder, Reader) and claims is not None:
+    if isinstance(embedder, Reader) and claims is not None and not is_read_by_model(entry):
         labels |= {"claims": meant(entry, claims), "read_by": embedder.reader}
     return entry.model_copy(update=labels)
 
@@ -54,8 +58,19 @@ def meant(entry: Entry, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """The claims that are in the user's own words, and not in what they pasted, or said in a role play."""
     if not (claims and states_anything(entry)):
         return ()
-    own = own_words(as_stated(entry))
+    own = own_text(entry)
     return tuple(one for one in claims if own[slice(*one.value)] == entry.text[slice(*one.value)])
+
+
+def own_text(entry: Entry) -> str:
+    """What its user says in their own words, each character where it was: blanks stand for memories, for what was
+    pasted, and for what is said in a role play."""
+    return own_words(blocks_blanked(as_stated(entry)))
+
+
+def is_read_by_model(entry: Entry) -> bool:
+    """Whether its claims are those that a language model read in its text."""
+    return entry.read_by is not None and entry.read_by.startswith(BY_MODEL)
 
 
 def states_anything(entry: Entry) -> bool:
@@ -64,8 +79,15 @@ def states_anything(entry: Entry) -> bool:
 
 
 def is_read_by(entry: Entry, embedder: Embedder) -> bool:
-    """Whether what its text states is what this model reads in it; so it is where the model reads nothing."""
-    return not isinstance(embedder, Reader) or entry.read_by == embedder.reader
+    """Whether what its text states needs not be read by this model: it reads nothing, or it, or a language model,
+    has read that."""
+    return not isinstance(embedder, Reader) or entry.read_by == embedder.reader or is_read_by_model(entry)
+
+
+def is_to_be_read(entry: Entry, reader: str) -> bool:
+    """Whether it has a vector, and may state something that neither this reader nor a language model has read."""
+    is_ready = entry.status == "active" and entry.embedding_state == "ready"
+    return is_ready and states_anything(entry) and entry.read_by != reader and not is_read_by_model(entry)
 
 
 def embed_again(entry: Entry) -> Entry | None:
@@ -88,7 +110,7 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[
         if len(texts) == 1:
             yield {0: error}
             return
-        passed = error.passed
+        passed = {} if isinstance(embedder, Reader) else error.passed
     if passed:
         yield {place: Embedded(vector) for place, vector in passed.items()}
     for place, text in enumerate(texts):
@@ -100,5 +122,5 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> AsyncIterator[
 async def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[Embedded]:
     if not isinstance(embedder, Reader):
         return [Embedded(vector) for vector in await embedder.embed(texts)]
-    vectors, claims = await embedder.embed_and_read(texts)
-    return [Embedded(vector, stated) for vector, stated in zip(vectors, claims, strict=True)]
+    vectors, readings = await embedder.embed_and_read(texts)
+    return [Embedded(vector, reading) for vector, reading in zip(vectors, readings, strict=True)]

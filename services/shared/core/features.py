@@ -17,25 +17,23 @@ import numpy as np
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
+from services.shared.core.asked_times import OF_PAST
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
-from services.shared.core.frames import as_stated
 from services.shared.core.identifiers import Identifier, identifiers_in, named_in
-from services.shared.core.names import Name, is_short_form, likeness
-from services.shared.core.newest import OF_PAST, has_word_of_change
+from services.shared.core.names import Name
 from services.shared.core.salience import is_small_talk
 from services.shared.core.sayings import as_there
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.spelling import TITLES
 from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import (
-    CAPITALIZED,
-    CAPITALIZED_WITHIN,
     FIRST_PERSON,
     TOKEN,
     ByText,
     Traits,
     asks_only_for,
     traits_of,
+    words_in,
     words_of,
 )
 
@@ -45,8 +43,6 @@ _MOST_NAMED = 16
 
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
-_NAME_OR_BEGINNING = re.compile(rf"\b{CAPITALIZED}")
-_IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
 _NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
 _MENTIONED_AS = {line.split()[0]: frozenset(line.split()) for line in wordlists.sections("names")["mentioned as"]}
 _OF_MINE = re.compile(rf"\b(?:my|our) (?:\w+ )?({'|'.join(_MENTIONED_AS)})(?:'?s)?\b")
@@ -65,18 +61,16 @@ _TOLD_YOU = re.compile(
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
-_ASKS_WHERE = re.compile(r"\b(?:where|city|country|place)\b", re.IGNORECASE)
 _ASKS_HOW_MANY = re.compile(
     r"\bhow (?:many|much|often|old|long|far|big|tall|fast|heavy|high|wide)\b"
     r"|\b(?:what|which)\b.{0,60}?\b(?:amount|budget|code|cost|deposit|distance|dos(?:e|age)|fee|height|length|limit|number|pin|port"
     r"|price|rate|rent|salary|score|size|speed|temperature|timeout|version|weight|width)\b",
     re.IGNORECASE,
 )
-_MOST_NAMES = 3
 _FEW = 2
 """Candidates that may have a word for it to be a name of them."""
-_BEGINNING = 4
-"""Letters that two forms of a name share, as Kathie and Katherine."""
+_BEGINNING = 3
+"""Letters that two forms of a name share, as Mel and Melanie."""
 
 _IN_FIRST_PERSON = [
     (re.compile(rf"\b(?:{form})\b", re.IGNORECASE), own)
@@ -178,20 +172,14 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 def _of_texts(found: Found) -> dict[str, Floats]:
     traits = list(chain.from_iterable(traits_of(entry.text) for entry in found.entries))
     read = np.array(traits, np.float64).reshape(-1, len(Traits._fields)).T
-    ends_in_question, length, in_first_person, names_time, has_number, is_about_you, names_place = read
+    ends_in_question, length, names_time, has_number = read
     return {
         "endq": ends_in_question,
         "loglen": np.log1p(length),
-        "first": in_first_person,
-        "you": is_about_you,
         "num": has_number,
-        "names": np.array([float(min(len(entry.entities), _MOST_NAMES)) for entry in found.entries]),
         "when_date": names_time * _asks(_ASKS_WHEN, found),
-        "where_place": names_place * _asks(_ASKS_WHERE, found),
         "many_num": has_number * _asks(_ASKS_HOW_MANY, found),
-        "news": np.array(
-            [float(entry.role == "user" and has_word_of_change(as_stated(entry))) for entry in found.entries]
-        ),
+        "news": np.array([float(any(claim.is_new for claim in entry.claims)) for entry in found.entries]),
         "brief": np.array([float(entry.role == "assistant" and len(entry.text) < _BRIEF) for entry in found.entries]),
     }
 
@@ -281,15 +269,19 @@ def names_strangers(found: Found) -> bool:
     names = named.keys()
     if len(names) > _MOST_NAMED or all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
-    said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.told)))
-    if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
+    if any(_mentions(entry, names) for entry in found.told):
         return False
-    begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, CAPITALIZED_WITHIN))
-    known = begun - set(_IN_LOWER_CASE.findall(said)) | within
-    known.update(word for speaker in found.speakers for word in Name.of(speaker).words)
-    meant = {found.corrections[name] for name in names if name in found.corrections}
-    asked = {name: Name.of(name) for name in names}
-    return meant.isdisjoint(known) and not any(_is_of_one(word, asked) for word in known)
+    known = {*found.speakers, *(one.text for entry in found.told for one in entry.entities)}
+    known.update(entry.speaker for entry in found.told if entry.speaker)
+    meant = (found.corrections.get(name, name) for name in names)
+    asked = frozenset(chain.from_iterable(map(_keys_of, meant)))
+    return all(asked.isdisjoint(_keys_of(name)) for name in known)
+
+
+def _mentions(entry: Entry, names: Iterable[str]) -> bool:
+    """Whether an entry has one of these names, in lower case, in its words."""
+    said = words_in(entry.text)
+    return any(hash(form) in said for name in names for form in (name, f"{name}s"))
 
 
 def of_the_former(found: Found) -> list[int]:
@@ -297,14 +289,11 @@ def of_the_former(found: Found) -> list[int]:
     Petra?" nothing else is left than who took her place."""
     if not any(found.former.values()):
         return []
-    named = {name for before, name in _names_asked(found.question) if before not in _WHERE}
-    if not 0 < len(named) <= _MOST_NAMED:
+    named = {name.lower() for before, name in _names_asked(found.question) if before not in _WHERE}
+    if not 0 < len(named) <= _MOST_NAMED or any(_mentions(entry, named) for entry in found.entries):
         return []
-    mentions = re.compile(rf"\b(?:{'|'.join(named)})\b")
-    if any(mentions.search(entry.text) for entry in found.entries):
-        return []
-    told = ("\n".join(one.text for one in found.former.get(entry.id, ())) for entry in found.entries)
-    return [i for i, text in enumerate(told) if mentions.search(text)]
+    told = (found.former.get(entry.id, ()) for entry in found.entries)
+    return [i for i, former in enumerate(told) if any(_mentions(one, named) for one in former)]
 
 
 def _names_asked(question: str) -> Iterable[tuple[str, str]]:
@@ -315,24 +304,20 @@ def _names_asked(question: str) -> Iterable[tuple[str, str]]:
 
 def names_unmentioned_kin(found: Found) -> bool:
     """Whether a question is about a relative, the boss or the like of who asks, of whom none of the entries speaks."""
-    asked = _OF_MINE.findall(found.question.lower())
+    asked = [frozenset(map(hash, _MENTIONED_AS[kin])) for kin in _OF_MINE.findall(found.question.lower())]
     if not asked:
         return False
-    said = words_of("\n".join(entry.text for entry in found.told))
-    return all(_MENTIONED_AS[kin].isdisjoint(said) for kin in asked)
+    said = frozenset[int]().union(*(words_in(entry.text) for entry in found.told))
+    return all(words.isdisjoint(said) for words in asked)
 
 
-def _is_of_one(word: str, asked: Mapping[str, Name]) -> bool:
-    """Whether a word may be another form of one of the names, in lower case, that are asked about."""
-    if any(_begin_alike(word, name) or is_short_form(word, name) for name in asked):
-        return True
-    other = Name.of(word)
-    return any(likeness(name, other) for name in asked.values())
+def _keys(name: str) -> frozenset[int]:
+    """Hashes of what other forms of a name have in common with it: its sound, its beginning."""
+    known = Name.of(name)
+    return frozenset(map(hash, chain(known.keys, (word[:_BEGINNING] for word in known.words))))
 
 
-def _begin_alike(one: str, other: str) -> bool:
-    shared = min(len(one), len(other), _BEGINNING)
-    return one[:shared] == other[:shared]
+_keys_of = ByText(_keys)
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> dict[str, int]:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, islice, takewhile
+from itertools import accumulate, combinations, groupby, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -33,6 +34,9 @@ _MOST = 16
 _MOST_RUNS = 12
 _LOOKED_AT = 8000
 """Characters of a text in which identifiers are looked for."""
+
+_AROUND = 64
+"""Characters before and after the number of an identifier that may belong to it."""
 
 _LEAST_SHARE = 0.6
 """Of the letters and digits of an identifier so many name it: "3.24.1" is "v3.24.1", and room 999 is not OPS-999."""
@@ -100,15 +104,28 @@ def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[fr
 
 
 def _all_joined(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[_Joined]:
-    """The texts; of those that have no number of an identifier nothing, they need not be read."""
+    """What stands around the numbers of the identifiers in each text."""
     numbers = {one.number for one in identifiers}
-    folded = (fold(text[:_LOOKED_AT]) for text in texts)
-    return [_joined(text) if any(number in text for number in numbers) else _Joined("", frozenset()) for text in folded]
+    folded = (unicodedata.normalize("NFKC", text[:_LOOKED_AT].casefold()) for text in texts)
+    return [_joined(" ".join(_around(numbers, text))) for text in folded]
+
+
+def _around(numbers: Iterable[str], text: str) -> Iterator[str]:
+    for number in numbers:
+        at = text.find(number)
+        while at >= 0:
+            end = at + len(number) + _AROUND
+            yield text[max(0, at - _AROUND) : end]
+            at = text.find(number, end)
 
 
 def _joined(text: str) -> _Joined:
-    runs = _RUN.findall(text)
+    runs = ["".join(run) for kind, run in groupby(text, _kind) if kind]
     return _Joined("".join(runs), frozenset(accumulate(map(len, runs), initial=0)))
+
+
+def _kind(sign: str) -> str:
+    return "digit" if sign.isdecimal() else "letter" if sign.isalnum() else ""
 
 
 def _share(one: Identifier, text: _Joined) -> float:

@@ -62,11 +62,6 @@ def _blank(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 
-def stated(sentence: str) -> str:
-    """A sentence without the question or the wish that is joined to its statement."""
-    return _parted(sentence)[0]
-
-
 def _apart(sentence: str) -> str:
     """A sentence with a semicolon where its statement ends and a question or a wish begins."""
     before, after = _parted(sentence)

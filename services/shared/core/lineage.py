@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any
 
 from contracts.ports import Key, RecordKey
 from contracts.v1.entries import Entry
-from contracts.v1.facts import MOST_ORDINAL, ProposedFact
+from contracts.v1.facts import MOST_ORDINAL
 from contracts.v1.turns import entry_id
 
 _KEY_TAG = re.compile("k[0-9a-f]{12}")
@@ -26,33 +25,15 @@ def conflict_key(newer: Entry, older_id: str) -> RecordKey:
 
 
 def fact_keys(entry: Entry) -> list[Key]:
-    """Where the facts are that were drawn from what an entry says, if any were."""
+    """Where the facts are that an older version drew from what an entry says, if any were."""
     if entry.turn_id is None or entry.ordinal > 0:
         return []
     ids = (entry_id(entry.user_id, entry.space, entry.turn_id, n) for n in range(1, MOST_ORDINAL + 1))
     return [Key(entry.user_id, id_) for id_ in ids]
 
 
-def text_read(entry: Entry) -> str:
-    """What facts that are drawn from the text of an entry have as `drawn_from`: nothing where it was never changed."""
-    is_as_said = not entry.revisions and entry.edited_at is None
-    return "" if is_as_said else blake2b(entry.text.encode(), digest_size=8).hexdigest()
-
-
-def is_drawn_from(fact: ProposedFact, entry: Entry) -> bool:
-    """Whether a fact was drawn from what an entry says now."""
-    if fact.drawn_from or not entry.revisions:
-        return fact.drawn_from == text_read(entry)
-    return entry.revisions[-1].text == entry.text  # it says again what it said at first
-
-
-def key_tag(memory_key: str) -> str:
-    """The tag by which the facts of a key are found; it has no word in common with anything."""
-    return f"k{blake2b(memory_key.encode(), digest_size=6).hexdigest()}"
-
-
 def is_key_tag(tag: str) -> bool:
-    """Whether a tag may be one that facts of a key are found by."""
+    """Whether a tag may be one that an older version gave facts of a key, to find them by."""
     return _KEY_TAG.fullmatch(tag) is not None
 
 

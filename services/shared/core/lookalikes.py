@@ -12,12 +12,12 @@ from datetime import datetime
 from itertools import chain, takewhile
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import analyze, is_english, words_asked
+from services.shared.core.analysis import is_english, words_asked
+from services.shared.core.asked_times import OF_PAST, asks_for_former, asks_for_latest, without_state
 from services.shared.core.identifiers import identifiers_in, named_in
-from services.shared.core.newest import OF_PAST, asks_for_former, asks_for_latest, without_state
 from services.shared.core.sayings import is_said_within
 from services.shared.core.time_spans import Span, all_spans, without
-from services.shared.core.traits import TOKEN, ByText
+from services.shared.core.traits import ByText, terms_in
 
 _ALIKE = 0.6
 """Least share of the words of two statements that both have; what has a digit is none of them."""
@@ -77,15 +77,15 @@ class Alike:
     """Statements alike among those that were found, as far as the question does not tell them apart.
 
     `words` are those that all of them have, `asked` those of them that the question has, too. `thing`: where the
-    question is for the state of a thing and nothing else, the terms of each word that names it; they are alike in it,
-    and `lead` are terms that they may begin with before they name it.
+    question is for the state of a thing and nothing else, hashes of the terms of each word that names it; they are
+    alike in it, and `lead` are those that they may begin with before they name it.
     """
 
     members: Sequence[Entry]
     words: Sequence[str] = ()
     asked: Sequence[str] = ()
-    thing: Sequence[frozenset[str]] = ()
-    lead: frozenset[str] = frozenset()
+    thing: Sequence[frozenset[int]] = ()
+    lead: frozenset[int] = frozenset()
 
     @property
     def newest(self) -> Entry:
@@ -129,7 +129,7 @@ def of_lineage(former: Sequence[Entry], newest: Entry, question: str, alike: Ali
     """What took each other's place up to the newest, and with it what is alike it; of `former` what a question of the
     newest may be for, too."""
     asked = _terms_of(question)
-    has = [not asked.isdisjoint(analyze(one.text[:_BEGINNING])) for one in (newest, *former)]
+    has = [not asked.isdisjoint(terms_in(one.text)) for one in (newest, *former)]
     former = [one for one, its in zip(former, has[1:], strict=True) if its or not has[0]]
     if not former:
         return alike
@@ -170,7 +170,7 @@ def _of_thing(entries: Sequence[Entry], question: str) -> Alike | None:
     """Those that name the thing whose state is all that a question is for; None where they are few, or it is not."""
     if (rest := without_state(question)) == question.lower() or not (words := words_asked(rest)):
         return None
-    thing = [frozenset(chain.from_iterable(its)) for its in words.values()]
+    thing = [frozenset(map(hash, chain.from_iterable(its))) for its in words.values()]
     if len(naming := [one for one in entries if _names_all(one, thing)]) < _FEWEST:
         return None
     lead = Counter(_lead(one, thing) for one in naming).most_common(1)[0][0]
@@ -179,14 +179,14 @@ def _of_thing(entries: Sequence[Entry], question: str) -> Alike | None:
     return replace(alike, members=members) if len(members) >= _FEWEST else None
 
 
-def _lead(entry: Entry, thing: Sequence[frozenset[str]]) -> frozenset[str]:
+def _lead(entry: Entry, thing: Sequence[frozenset[int]]) -> frozenset[int]:
     """The terms that a text begins with before it names a thing: none of "Tern is late", one of "Lunch with Tern"."""
     names = frozenset(chain.from_iterable(thing))
-    return frozenset(takewhile(lambda term: term not in names, analyze(entry.text[:_BEGINNING])))
+    return frozenset(takewhile(lambda term: term not in names, terms_in(entry.text)))
 
 
-def _names_all(entry: Entry, thing: Sequence[frozenset[str]]) -> bool:
-    said = frozenset(analyze(entry.text[:_BEGINNING]))
+def _names_all(entry: Entry, thing: Sequence[frozenset[int]]) -> bool:
+    said = terms_in(entry.text)
     return not any(terms.isdisjoint(said) for terms in thing)
 
 
@@ -205,12 +205,11 @@ def _voice(entry: Entry) -> tuple[str, str | None]:
 
 def _told_apart(members: Sequence[Entry], question: str) -> Alike | None:
     """Those that have most of what the question names; None where that is one alone."""
-    asked = words_asked(question)
+    asked = [frozenset(map(hash, chain.from_iterable(its))) for its in words_asked(question).values()]
     named = named_in(identifiers_in(question), [one.text for one in members])
-    terms = [frozenset(analyze(one.text[:_BEGINNING])) for one in members]
     has = [
-        len(its) + sum(not of.isdisjoint(chain.from_iterable(word)) for word in asked.values())
-        for its, of in zip(named, terms, strict=True)
+        len(its) + sum(not word.isdisjoint(terms_in(one.text)) for word in asked)
+        for its, one in zip(named, members, strict=True)
     ]
     best = [one for one, count in zip(members, has, strict=True) if count == max(has)]
     if len(best) < 2:
@@ -220,8 +219,8 @@ def _told_apart(members: Sequence[Entry], question: str) -> Alike | None:
     return Alike(best, words, [word for word in words if not _terms_of(word).isdisjoint(_terms_of(question))])
 
 
-def _terms_of(text: str) -> frozenset[str]:
-    return frozenset(chain.from_iterable(chain.from_iterable(words_asked(text).values())))
+def _terms_of(text: str) -> frozenset[int]:
+    return frozenset(map(hash, chain.from_iterable(chain.from_iterable(words_asked(text).values()))))
 
 
 def _are_alike(one: Entry, other: Entry) -> bool:
@@ -235,7 +234,8 @@ def _are_alike(one: Entry, other: Entry) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in TOKEN.findall(text[:_BEGINNING].lower()) if not any(map(str.isdecimal, word))]
+    letters = "".join(sign if sign.isalnum() or sign == "'" else " " for sign in text[:_BEGINNING].lower())
+    return [word for word in letters.split() if not any(map(str.isdecimal, word))]
 
 
 def _first_said_at(entry: Entry) -> tuple[datetime, str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from itertools import product
 
 Spot = tuple[int, int, str]
 """Where a word begins and ends, and the term that it begins as."""
 
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
-_LONG = 2000
-_WORD = re.compile(r"\w+")
-_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* |\n")
-_FULL_STOP = re.compile(r"[.!?](?=[\"')\]]*\s|\Z)|(?=\n|\Z)")
+_CLOSING = ("", '"', "'", ")", "]")
+_SENTENCE_ENDS = (*map("".join, product(".!?;:", _CLOSING, " ")), "\n")
+_FULL_STOPS = (*map("".join, product(".!?", _CLOSING, " \n")), "\n")
 
 
 def snippet(text: str, limit: int) -> str:
@@ -60,30 +59,30 @@ def _end(text: str, start: int, limit: int) -> int:
 
 
 def _spots(text: str, terms: Collection[str]) -> list[Spot]:
-    """Where words begin and end that begin as a term does, and which one."""
-    beginnings = {term.removesuffix("i"): term for term in terms if len(term) >= _SHORTEST}
-    if not beginnings:
-        return []
-    lengths = sorted({len(beginning) for beginning in beginnings}, reverse=True)
-    shortest = lengths[-1]
-    openings = {beginning[:shortest] for beginning in beginnings}
-    found = []
-    for match in _words(text, beginnings):
-        word = match.group().lower()
-        if word[:shortest] not in openings:  # most words
-            continue
-        term = next((word[:n] for n in lengths if word[:n] in beginnings), None)
-        if term is not None:
-            found.append((match.start(), match.end(), term))
-    return found
+    """Where words begin and end that begin as a term does, and which one: the longest."""
+    beginnings = {term.removesuffix("i") for term in terms if len(term) >= _SHORTEST}
+    lowered, found = _lowered(text), dict[int, Spot]()
+    for beginning in sorted(beginnings, key=len):
+        at = lowered.find(beginning)
+        while at >= 0:
+            if not at or not _is_of_word(lowered[at - 1]):
+                found[at] = at, _word_end(lowered, at), beginning
+            at = lowered.find(beginning, at + 1)
+    return [found[at] for at in sorted(found)]
 
 
-def _words(text: str, beginnings: Collection[str]) -> Iterator[re.Match[str]]:
-    """The words that may begin so; in a short text all of them, as compiling a pattern takes longer than looking."""
-    if len(text) < _LONG and all(_WORD.fullmatch(beginning) for beginning in beginnings):
-        return _WORD.finditer(text)
-    longest_first = sorted(beginnings, key=len, reverse=True)
-    return re.finditer(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", text, re.IGNORECASE)
+def _lowered(text: str) -> str:
+    """The text in lower case, each character where it was."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _word_end(text: str, at: int) -> int:
+    return next((end for end in range(at, len(text)) if not _is_of_word(text[end])), len(text))
+
+
+def _is_of_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _start(text: str, spots: Sequence[Spot], limit: int) -> int:
@@ -127,18 +126,20 @@ def _shortest(spots: Sequence[Spot]) -> tuple[int, int]:
 
 def _whole(text: str, first: int, last: int, limit: int) -> int | None:
     """Where a sentence begins before `first`, so that the one `last` is in is shown to its end; None if none does."""
-    ending = _FULL_STOP.search(text, last, min(len(text), last + limit))
-    earliest = max(_earliest(text, first, last, limit), ending.start() + 3 - limit if ending else 0)
+    stop = min(len(text), last + limit)
+    ending = min((at for mark in _FULL_STOPS if (at := text.find(mark, last, stop)) >= 0), default=stop)
+    earliest = max(_earliest(text, first, last, limit), ending + 3 - limit)
     if earliest <= 0:
         return 0
-    sentence = _SENTENCE_END.search(text, earliest, first)
-    return sentence.end() if sentence else None
+    ends = ((text.find(mark, earliest, first), len(mark)) for mark in _SENTENCE_ENDS)
+    return min((at + length for at, length in ends if at >= 0), default=None)
 
 
 def _near(text: str, first: int, last: int, limit: int) -> int:
     """Where the sentence that `first` is in begins, else a few words before it."""
     earliest = _earliest(text, first, last, limit)
-    *_, start = (-1, *(sentence.end() for sentence in _SENTENCE_END.finditer(text, max(earliest, 0), first)))
+    ends = ((text.rfind(mark, max(earliest, 0), first), len(mark)) for mark in _SENTENCE_ENDS)
+    start = max((at + length for at, length in ends if at >= 0), default=-1)
     if start >= 0 or earliest <= 0:
         return max(start, 0)
     return text.find(" ", earliest, first) + 1 or first

@@ -7,13 +7,12 @@ both kinds: LoCoMo (Maharana et al., ACL 2024) and chats of a user with an assis
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from contracts.v1.entries import Entry
-from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
-from services.shared.core.facts import SENTENCE, Fact, facts_of
+from services.shared.core.asked_times import asks_for_former
 from services.shared.core.features import (
     Found,
     features_of,
@@ -23,18 +22,12 @@ from services.shared.core.features import (
     of_the_former,
     told_by_searches,
 )
-from services.shared.core.newest import asks_for_former
 from services.shared.core.sayings import is_said_within
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
-from services.shared.core.statements import UNSURE
 from services.shared.core.time_spans import Span, times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
 
-_BEGINNING = 60
-"""Characters of a text in which it says whether it only thinks of something."""
-
 _is_request = ByText(is_mere_request)
-_begins_unsure = ByText(lambda text: UNSURE.search(SENTENCE.split(text, 1)[0][:_BEGINNING].lower()) is not None)
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (4.29, 2.76),
@@ -53,15 +46,11 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "prevq_cos": (1.54, -0.68),
     "prevq_bm": (1.18, 0.57),
     "spk": (1.19, 0.57),
-    "first": (-0.29, -0.03),
-    "you": (-1.22, -0.09),
     "endq": (-0.76, -0.60),
     "loglen": (-0.24, 0.43),
     "num": (0.29, 0.21),
     "many_num": (0.87, 0.30),
-    "names": (0.25, 0.10),
     "when_date": (1.44, 0.44),
-    "where_place": (0.59, 0.60),
     "sprox": (5.85, 2.89),
     "pos": (-0.47, 1.93),
     "news": (0.00, 0.41),
@@ -83,26 +72,22 @@ _NOT_UNDERSTOOD = {"bmcos": 0.0, "bmcos_ctx": 0.0} | dict.fromkeys(
 _OF_REQUESTS = 0.5
 """Relevance of what the user once asked for, beside that of a statement."""
 
-_OF_THE_FACT = 1.5
-"""What stating the fact that a question asks for adds to the weighted sum."""
+_OF_THE_FORMER = 1.5
+"""What taking the place of what a question asks for adds to the weighted sum."""
 
 _OF_TOLD = 4.0
-"""What that adds to the logit: "I moved to Linz" shares no word with "Where do I live?", and answers it."""
+"""What that adds to the logit: it shares no word with the question, and answers it."""
 
 _AHEAD = 0.2
-"""What goes first has before the best of the others, in the weighted sum: the newest of those that state a fact of one
-value, and what has the code that is asked for."""
+"""What has the code that is asked for has before the best of the others, in the weighted sum."""
 
 _OF_ANOTHER = 0.1
-"""Relevance of what states the fact of others alone: my mother's birthday where mine is asked for."""
+"""Relevance of the others, where somebody is asked for of whom nothing is left but who took their place."""
 
 _OF_A_NUMBER = 3.0
 """What a short number that the question names can make up for in the weighted sum: there are rooms and lockers 12. A
 code makes up for anything: of ten statements alike what is around one, and its meaning, may tell more than that it has
 the code, above all while that of the one asked for is not known yet."""
-
-_READ, _READ_CHARS = 16, 3000
-"""Candidates that are read for the fact which a question asks for, and their characters: a millisecond for thirty."""
 
 _ALONE = 0.3
 """What a candidate of few counts for that is likely to answer by itself, however far it falls behind the best."""
@@ -134,14 +119,12 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         score,
         _OF_A_NUMBER if found.codes and all(one.is_short for one in found.codes) else math.inf,
     )
-    told, of_another = _told(found, score)
-    score += _OF_THE_FACT * told
-    if (left := tell & ~of_another).any():
+    told = _of_the_former(found, score)
+    if (left := tell & told).any():
         tell = left
     behind = np.minimum(score - score[tell].max(), 0.0)
-    fallen = (
-        np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS) * np.where(of_another, _OF_ANOTHER, 1.0)
-    )
+    others = _OF_ANOTHER if told.any() else 1.0
+    fallen = np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS) * np.where(told, 1.0, others)
     signs, level = _signs(found, features), _level(found)
     best = _likely(signs[:, tell].max(axis=1).sum() + level + _OF_TOLD * told.any())
     alone = _likely(signs.sum(axis=0) + level + _OF_TOLD * told) * tell
@@ -190,36 +173,13 @@ def _tell(found: Found) -> Flags:
     return tell if tell.any() else np.ones(len(tell), bool)
 
 
-def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
-    """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one; and
-    which of them state it of others alone, or only think of it. Where a name is asked for that was changed, those that
-    changed it.
-
-    Of several that give it the one value that it has, the newest is weighed as the best of them, and a little more.
-    """
-    told, of_another = np.zeros((2, len(score)), bool)
-    if of_former := of_the_former(found):
-        told[of_former] = True
-        _put_first(told, score)
-        return told, ~told
-    if (asked := asked_in(found.question)) is None:
-        return told, of_another
-    stated = {i: facts_of(found.entries[i]) for i in _to_read(found, score)}
-    facts = {i: fact for i, its in stated.items() if (fact := _asked_fact(asked, found, i, its))}
-    told[list(facts)] = True
-    others = [i for i in stated.keys() - facts.keys() if _is_no_answer(asked, found.entries[i], stated[i])]
-    of_another[others] = True
-    if len(facts) > 1 and not any(fact.holds_many for fact in facts.values()):
-        newest = max(facts, key=lambda i: found.entries[i].last_said_at)
-        score[newest] = max(score[newest], score[told].max() + _AHEAD)
-    if facts:
-        _put_first(told, score)
-    return told, of_another
-
-
-def _put_first(told: Flags, score: Floats) -> None:
-    """Weigh these candidates so much more that the best of them is the best of all."""
-    score[told] += max(0.0, score.max() - score[told].max())
+def _of_the_former(found: Found, score: Floats) -> Flags:
+    """Which candidates took the place of what alone mentions a name that is asked for; these are weighed first."""
+    told = np.zeros(len(score), bool)
+    told[of_the_former(found)] = True
+    if told.any():
+        score[told] += max(0.0, score.max() - score[told].max()) + _OF_THE_FORMER
+    return told
 
 
 def _lift(shares: Floats, score: Floats, most: float) -> None:
@@ -227,28 +187,6 @@ def _lift(shares: Floats, score: Floats, most: float) -> None:
     if (highest := shares.max()) > 0:
         named = shares == highest
         score[named] += min(most, max(0.0, score.max() - score[named].max() + _AHEAD))
-
-
-def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:
-    entry = found.entries[i]
-    return told_in(asked, entry, stated, found.former.get(entry.id, ()))
-
-
-def _is_no_answer(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
-    """Whether an entry states such a fact of others, or what it says is only thought of: "if we won, we'd live by the
-    sea"."""
-    may_be_thought_of = asked.slot != "relationship" and entry.role == "user"
-    return is_of_another(asked, entry, stated) or (may_be_thought_of and _begins_unsure(entry.text))
-
-
-def _to_read(found: Found, score: Floats) -> list[int]:
-    """The candidates that weigh most, as many as are read; what is too long for that is passed over."""
-    left, read = _READ_CHARS, []
-    for i in np.argsort(-score, kind="stable")[:_READ].tolist():
-        if (size := len(found.entries[i].text)) <= left:
-            left -= size
-            read.append(i)
-    return read
 
 
 def _signs(found: Found, features: Mapping[str, Floats]) -> Floats:

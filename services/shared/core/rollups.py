@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EntryType, Role
 from services.shared.core.capacity import is_protected
@@ -19,7 +20,7 @@ from services.shared.core.frames import is_framed
 from services.shared.core.importance import last_used
 from services.shared.core.pinning import own_importance
 from services.shared.core.repeats import prints_of
-from services.shared.core.summaries import Sentence, most_central
+from services.shared.core.summaries import Sentence, most_telling
 
 LENGTH, LINES = 1200, 16
 """Characters and lines of a roll-up at most."""
@@ -93,7 +94,7 @@ def draft(entries: Sequence[Entry]) -> Draft | None:
     in_order = tuple(sorted(entries, key=_place))
     if len(in_order) < LEAST:
         return None
-    sentences = [one for one in most_central(in_order, {}, length=LENGTH, limit=LINES) if "\n" not in one.text]
+    sentences = [one for one in most_telling(in_order, length=LENGTH, limit=LINES) if "\n" not in one.text]
     return Draft(in_order, tuple(sentences)) if sentences else None
 
 
@@ -142,8 +143,7 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
 
     None where no line stays, or nobody can tell any more which line is from whom, as its text was changed.
     """
-    lines = zip(entry.text.split("\n"), entry.line_sources, strict=False)
-    kept = [(line, tuple(id_ for id_ in ids if id_ not in gone)) for line, ids in lines]
+    kept = [(line, tuple(id_ for id_ in ids if id_ not in gone)) for line, ids in _lines_of(entry)]
     sentences = [Sentence(line, ids, entry.role, entry.created_at) for line, ids in kept if ids]
     if not sentences:
         return None
@@ -154,6 +154,7 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
             "entities": (),
             "claims": (),
             "decided_claims": (),
+            "changes": (),
             "read_by": None,
             "metadata_confidence": 0.0,
             "revisions": (),
@@ -207,12 +208,27 @@ def _originals(of: Entry, sources: Mapping[str, Entry]) -> Iterator[Entry]:
             yield source.model_copy(update={"status": "active", "rolled_up_into": None})
         elif (source is None or source.status == "forgotten") and (text := _text_of(of, id_)):
             said = {"id": id_, "text": text, "speaker": of.speaker, "status": "active", "rolled_up_into": None}
-            yield (source or of).model_copy(update={**said, "source": "turn", "source_ids": (), "line_sources": ()})
+            read = {"claims": tuple(_claims_of(of, id_)), "decided_claims": (), "read_by": of.read_by}
+            alone = {"source": "turn", "source_ids": (), "line_sources": ()}
+            yield (source or of).model_copy(update={**said, **read, **alone})
 
 
 def _text_of(rollup: Entry, source_id: str) -> str:
-    lines = zip(rollup.text.split("\n"), rollup.line_sources, strict=False)
-    return "\n".join(line for line, ids in lines if source_id in ids)
+    return "\n".join(line for line, ids in _lines_of(rollup) if source_id in ids)
+
+
+def _lines_of(rollup: Entry) -> Iterator[tuple[str, tuple[str, ...]]]:
+    return zip(rollup.text.split("\n"), rollup.line_sources, strict=False)
+
+
+def _claims_of(rollup: Entry, source_id: str) -> Iterator[Claim]:
+    """What was read in the lines that stand for a source, with the places that it has in these lines alone."""
+    begin = there = 0
+    for line, ids in _lines_of(rollup):
+        if source_id in ids:
+            yield from (one.moved(there - begin) for one in rollup.claims if one.is_within((begin, begin + len(line))))
+            there += len(line) + 1
+        begin += len(line) + 1
 
 
 def brought_back(entry: Entry, of: str, now: datetime) -> Entry | None:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
-from services.shared.core.analysis import telling_terms, words_asked
+from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.bounded import as_read
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
-_SECOND_PERSON = frozenset("you you're you've you'd you'll your yours".split())
 CAPITALIZED = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b"
 CAPITALIZED_WITHIN = re.compile(rf"(?<=[a-z,] ){CAPITALIZED}")
 """What is written with a capital though no sentence begins there."""
@@ -43,7 +42,6 @@ _TIMES = frozenset(
     "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
 )
 _RELATIVE = frozenset("last next this past few couple".split())
-_PLACE = re.compile(r"\b(?:in|at|to|from|near|around|through) (?:the )?(?!May\b)([A-Z][a-z]+)")
 _SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
 
 _WAYS = """
@@ -53,6 +51,8 @@ suggest suit take tell told use used using usually want would"""
 """Words with which one asks for the same in other ways: what one likes, prefers, or should take."""
 
 _MOST_KNOWN = 20_000
+_BEGINNING = 2000
+"""Characters of a text in which terms are looked for."""
 
 T = TypeVar("T")
 
@@ -62,12 +62,8 @@ class Traits(NamedTuple):
 
     ends_in_question: bool
     length: int
-    in_first_person: bool
     names_time: bool
     has_number: bool
-    is_about_you: bool
-    """Speaks to somebody, and not of who speaks."""
-    names_place: bool
 
 
 class ByText(Generic[T]):
@@ -116,16 +112,11 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def _read(text: str) -> Traits:
-    words = words_of(text)
-    in_first_person = not words.isdisjoint(FIRST_PERSON)
     return Traits(
         ends_in_question=text.rstrip(" !.)\"'").endswith("?"),
         length=text.count(" ") + 1,
-        in_first_person=in_first_person,
-        names_time=_names_time(text, words),
+        names_time=_names_time(text, words_of(text)),
         has_number=_NUMBER.search(text) is not None,
-        is_about_you=not in_first_person and not words.isdisjoint(_SECOND_PERSON),
-        names_place=any(name.lower() not in _TIMES for name in _PLACE.findall(text)),
     )
 
 
@@ -146,3 +137,9 @@ _asked_in = ByText(_terms_asked)
 _is_question = ByText(is_mere_question)
 traits_of = ByText(_read)
 """The form of a text."""
+
+words_in = ByText(lambda text: frozenset(hash(word.removesuffix("'s")) for word in words_of(text)))
+"""Hashes of the words of a text, in lower case."""
+
+terms_in = ByText(lambda text: tuple(map(hash, analyze(text[:_BEGINNING]))))
+"""Hashes of the index terms of a text, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading, Relation
 from services.shared.embedders.errors import EmbedderMisconfigured
-from services.shared.reading.weights import ReaderDamaged, Trained, load_trained
+from services.shared.reading.weights import Adapted, ReaderDamaged, Trained, load_former, load_trained
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -23,9 +24,37 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 PLAIN = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", DIMENSIONS)
+_ADAPTED = "all-MiniLM-L6-v2-"
 T = TypeVar("T")
 BATCH = 4
 """Texts computed together. More is no faster, and harder to share out evenly among the threads."""
+
+
+def adapted(trained: Adapted) -> EmbeddingIdentity:
+    """Which vectors the network makes with what was trained."""
+    return EmbeddingIdentity("memorybus", f"{_ADAPTED}{trained.version}", DIMENSIONS)
+
+
+def is_built_in(model: str) -> bool:
+    """Whether this is the model that reads, too, by its name."""
+    return model == f"{_ADAPTED}{reader_version()}"
+
+
+@cache
+def reader_version() -> str:
+    """Which reader is built in.
+
+    Raises:
+        EmbedderMisconfigured: what was trained is missing or damaged.
+    """
+    return _trained().version
+
+
+def _trained() -> Trained:
+    try:
+        return load_trained()
+    except ReaderDamaged as error:
+        raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
 
 
 class MiniLmEmbedder:
@@ -36,9 +65,10 @@ class MiniLmEmbedder:
     anew not behind what it was read as before.
     """
 
-    identity = PLAIN
-
-    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
+    def __init__(
+        self, session: InferenceSession, tokenizer: Tokenizer, threads: int, identity: EmbeddingIdentity = PLAIN
+    ) -> None:
+        self.identity = identity
         self._session = session
         self._tokenizer = tokenizer
         self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed", initializer=give_way)
@@ -54,6 +84,20 @@ class MiniLmEmbedder:
         """
         session, tokenizer = await asyncio.to_thread(_load, cache_dir)
         return cls(session, tokenizer, threads)
+
+    @staticmethod
+    async def open_former(cache_dir: Path, model: str, *, threads: int = 2) -> MiniLmEmbedder:
+        """The one that made the vectors of a memory with an earlier version, by the name of its model.
+
+        Raises:
+            EmbedderMisconfigured: as `open`; or this version does not have it.
+        """
+        try:
+            trained = await asyncio.to_thread(load_former, model.removeprefix(_ADAPTED))
+        except ReaderDamaged as error:
+            raise EmbedderMisconfigured(f"{error}, or make the vectors anew with `memorybus reindex`") from error
+        session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
+        return MiniLmEmbedder(session, tokenizer, threads, adapted(trained))
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Unit vectors, shape (len(texts), 384), in the order of the texts; of each text the first 256 tokens."""
@@ -97,10 +141,9 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
     """The same network with the adapter that was trained on chats, and heads: the `Reader` of contracts.ports."""
 
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int, trained: Trained) -> None:
-        super().__init__(session, tokenizer, threads)
+        super().__init__(session, tokenizer, threads, adapted(trained))
         self._calibrations = trained.calibrations
         self.reader = trained.version
-        self.identity = EmbeddingIdentity("memorybus", f"all-MiniLM-L6-v2-{trained.version}", DIMENSIONS)
 
     @classmethod
     async def open(cls, cache_dir: Path, *, threads: int = 2) -> ReadingMiniLmEmbedder:
@@ -109,26 +152,50 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
         Raises:
             EmbedderMisconfigured: as the plain one; or what was trained is missing or damaged.
         """
-        try:
-            trained = await asyncio.to_thread(load_trained)
-        except ReaderDamaged as error:
-            raise EmbedderMisconfigured(f"{error}, or choose another embedder with MEMORYBUS_EMBEDDER") from error
+        trained = await asyncio.to_thread(_trained)
         session, tokenizer = await asyncio.to_thread(_load, cache_dir, trained)
         return cls(session, tokenizer, threads, trained)
 
-    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
-        """As `embed`, and what each text states in its first 256 tokens."""
+    async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
+        """As `embed`, and what is read in the first 256 tokens of each text."""
         if self._closed:
             raise Unavailable("the embedder is closed")
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        claims: list[tuple[Claim, ...]] = [()] * len(texts)
-        async for batch, (computed, stated) in self._in_batches(texts, self._compute_and_read):
+        readings = [Reading()] * len(texts)
+        async for batch, (computed, read) in self._in_batches(texts, self._compute_and_read):
             vectors[batch] = computed
-            for place, found in zip(batch, stated, strict=True):
-                claims[place] = found
-        return vectors, claims
+            for place, found in zip(batch, read, strict=True):
+                readings[place] = found
+        return vectors, readings
 
-    def _compute_and_read(self, texts: list[str]) -> tuple[Vector, list[tuple[Claim, ...]]]:
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        """What is read in the first 256 tokens of each text."""
+        return (await self.embed_and_read(texts))[1]
+
+    async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
+        """What the second text of each pair is to the first; of both together the first 256 tokens are read."""
+        if self._closed:
+            raise Unavailable("the embedder is closed")
+        loop = asyncio.get_running_loop()
+        relations: list[Relation | None] = [None] * len(pairs)
+        batches = _batches_of_like_length([old + new for old, new in pairs])
+        found = await asyncio.gather(
+            *(loop.run_in_executor(self._batches, self._compare, [pairs[i] for i in batch]) for batch in batches)
+        )
+        for batch, some in zip(batches, found, strict=True):
+            for place, relation in zip(batch, some, strict=True):
+                relations[place] = relation
+        return [one for one in relations if one is not None]
+
+    def _compare(self, pairs: list[tuple[str, str]]) -> list[Relation]:
+        from services.shared.embedders.minilm_model import run_on_pairs
+
+        try:
+            return run_on_pairs(self._session, self._tokenizer, pairs)
+        except Exception as error:
+            raise Unavailable(f"the built-in embedder failed: {error}") from error
+
+    def _compute_and_read(self, texts: list[str]) -> tuple[Vector, list[Reading]]:
         from services.shared.embedders.minilm_model import run_and_read
 
         try:
@@ -137,7 +204,7 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
             raise Unavailable(f"the built-in embedder failed: {error}") from error
 
 
-def _load(cache_dir: Path, trained: Trained | None = None) -> tuple[InferenceSession, Tokenizer]:
+def _load(cache_dir: Path, trained: Adapted | None = None) -> tuple[InferenceSession, Tokenizer]:
     # onnxruntime takes a moment to import; the event loop runs on meanwhile
     from services.shared.embedders.minilm_model import open_model, open_tokenizer, package_folder
 

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from contracts.ports import Vector
-from contracts.v1.claims import Claim
+from contracts.v1.claims import Reading, Relation
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.texts import readable
-from services.shared.reading.claims import Calibrations, read_claims
-from services.shared.reading.weights import Trained
+from services.shared.reading.claims import Calibrations, reading_of
+from services.shared.reading.decode import relation_in
+from services.shared.reading.weights import Adapted, Trained
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ SENTENCES = (
 
 
 def open_model(
-    cache_dir: Path, tokenizer: Tokenizer, weights: Path, trained: Trained | None = None
+    cache_dir: Path, tokenizer: Tokenizer, weights: Path, trained: Adapted | None = None
 ) -> onnxruntime.InferenceSession:
     """The int8 model as a session that computes in the calling thread; with what was trained, it reads, too.
 
@@ -104,15 +105,24 @@ def run(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list
 
 def run_and_read(
     session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list[str], calibrations: Calibrations
-) -> tuple[Vector, list[tuple[Claim, ...]]]:
-    """Unit vectors of one batch, and what each text states, from one pass."""
+) -> tuple[Vector, list[Reading]]:
+    """Unit vectors of one batch, and what is read in each text, from one pass."""
     encodings = _encoded(tokenizer, texts)
     vectors, readings = session.run(["embedding", "readings"], _inputs(encodings))
-    claims = []
+    found = []
     for text, encoding, logits in zip(texts, encodings, readings, strict=True):
         count = sum(encoding.attention_mask)
-        claims.append(read_claims(logits[:count], encoding.offsets[:count], text, calibrations))
-    return vectors, claims
+        found.append(reading_of(logits[:count], encoding.offsets[:count], text, calibrations))
+    return vectors, found
+
+
+def run_on_pairs(
+    session: onnxruntime.InferenceSession, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]
+) -> list[Relation]:
+    """What the second text of each pair is to the first: both are read as one text."""
+    encodings = tokenizer.encode_batch([(readable(old), readable(new)) for old, new in pairs])
+    readings = session.run(["readings"], _inputs(encodings))[0]
+    return [relation_in(logits[: sum(one.attention_mask)]) for one, logits in zip(encodings, readings, strict=True)]
 
 
 def _encoded(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
@@ -127,7 +137,7 @@ def _inputs(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def _file_name(weights: Path, trained: Trained | None) -> str:
+def _file_name(weights: Path, trained: Adapted | None) -> str:
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     name = f"all-MiniLM-L6-v2-int8-{RECIPE}-{digest[:16]}"
@@ -160,7 +170,7 @@ def _agrees(session: onnxruntime.InferenceSession, tokenizer: Tokenizer) -> bool
     return bool(cosines.mean() >= LEAST_MEAN_COSINE and cosines.min() >= LEAST_COSINE)
 
 
-def _build(weights: Path, trained: Trained | None, tokenizer: Tokenizer, target: Path) -> None:
+def _build(weights: Path, trained: Adapted | None, tokenizer: Tokenizer, target: Path) -> None:
     # Only a build needs these: a start from the cache is spared the imports.
     from safetensors.numpy import load_file
 
@@ -173,7 +183,7 @@ def _build(weights: Path, trained: Trained | None, tokenizer: Tokenizer, target:
     unquantized = _session(build_graph(arrays, "fp32").SerializeToString())
     assert unquantized is not None
     reference = run(unquantized, tokenizer, list(SENTENCES))
-    graph = build_graph(arrays, "int8", trained.heads if trained else None)
+    graph = build_graph(arrays, "int8", trained.heads if isinstance(trained, Trained) else None)
     graph.metadata_props.add(key=REFERENCE, value=base64.b64encode(reference.tobytes()).decode())
     _write_whole(target, graph.SerializeToString())
     log.info("model_built", extra={"file": str(target), "seconds": round(time.perf_counter() - started, 2)})

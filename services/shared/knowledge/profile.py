@@ -7,22 +7,30 @@ user says whether it is so. What they say is obeyed whatever is read in the entr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.v1.claims import Claim, ClaimId, Slot
+from contracts.v1.claims import Change, Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 
-SURE, LIKELY = 0.55, 0.3
+SURE, LIKELY = 0.44, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
 notes, too, and nearly all are so; of the likely ones every second."""
 
-_Value: TypeAlias = tuple[str, str, str]
+Pairs: TypeAlias = Collection[frozenset[str]]
+"""Two entries each, by id."""
 
-_ME = "me"
+ME = "me"
+SOMEBODY = "somebody"
+"""Whose it is that a text does not name: of several of them, so that no value takes the place of another."""
+
+"""Whose what the user says of themselves is."""
+
+_Value: TypeAlias = tuple[str, str, str]
 _NOT_SLUG = re.compile(r"[^\w]+")
 
 
@@ -74,8 +82,9 @@ def kind_of(slot: Slot) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedFact:
-    """A claim with the entry that makes it. `whose` is as the text names them, empty for its author.
+    """A claim with the entry that makes it, and the earlier ones that make it `again`, the newest first.
 
+    `whose` is as the text names them, empty for its author; `owner` names the same one whatever they are called.
     `until`: the user gave another value since, or the entry is superseded. `decided`: when the user said that it is so,
     and `said_at` when they said it last, in whatever way.
     """
@@ -83,9 +92,11 @@ class ClaimedFact:
     entry: Entry
     claim: Claim
     whose: str
+    owner: str
     said_at: datetime
     until: datetime | None = None
     decided: datetime | None = None
+    again: tuple[Entry, ...] = ()
 
     @property
     def value(self) -> str:
@@ -110,7 +121,17 @@ class ClaimedFact:
     @property
     def key(self) -> tuple[str, str]:
         """Whose it is and of what it gives a value."""
-        return slug_of(self.whose) or _ME, self.claim.slot
+        return self.owner, self.claim.slot
+
+    @property
+    def folded(self) -> _Value:
+        """Whose it is, of what it gives a value, and that value, however it is written."""
+        return *self.key, self.value.casefold()
+
+    @property
+    def sources(self) -> tuple[Entry, ...]:
+        """The entries that say it, each once, the newest first."""
+        return tuple({entry.id: entry for entry in (self.entry, *self.again)}.values())
 
     @property
     def state(self) -> Literal["sure", "likely"]:
@@ -120,31 +141,58 @@ class ClaimedFact:
 
 def slug_of(name: str) -> str:
     """A name as keys have it: lower case, words joined by underscores."""
-    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+    return _NOT_SLUG.sub("_", name.casefold().replace("i\u0307", "i").strip()).strip("_")
 
 
-def claimed(entries: Iterable[Entry], as_of: datetime | None = None) -> list[ClaimedFact]:
+def claimed(
+    entries: Iterable[Entry],
+    as_of: datetime | None = None,
+    names: Mapping[str, str] | None = None,
+    beside: Pairs = (),
+) -> list[ClaimedFact]:
     """What the entries of one user claim, the newest first; of what holds one value the older ones have ended.
 
     The order of the entries is of no account. A value that is told as a fact now is not told as likely beside that.
-    What the user said is not so takes with it what was said of the same value before.
+    What the user said is not so takes with it what was said of the same value before. `names`: by the slug of each
+    name that of whom it names. Of the entries of a pair `beside` neither ends what the other says. What another entry
+    changes has ended when that was said.
     """
-    entries = list(entries)
-    rejected = _rejected(entries)
-    newest: dict[tuple[str, str], datetime] = {}
+    entries, names, partners = list(entries), names or {}, _partners(beside)
+    rejected, ends = _rejected(entries, names), _ends(entries, as_of)
+    newer: defaultdict[tuple[str, str], list[ClaimedFact]] = defaultdict(list)
     told: dict[tuple[str, str, str, str], ClaimedFact] = {}
-    for one in sorted(_stated(entries, as_of), key=_place, reverse=True):
-        value = _value_of(one.claim, one.entry.text)
-        again = (*value, one.state)
-        if again in told or (value in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[value]):
+    for one in sorted(_stated(entries, as_of, names), key=_place, reverse=True):
+        one = _changed(one, ends.get(one.entry.id, ()))
+        again = (*one.folded, one.state)
+        if one.folded in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[one.folded]:
             continue
-        if not kind_of(one.claim.slot).holds_many and one.state == "sure":
-            if (after := newest.get(one.key)) is not None:
-                one = replace(one, until=min(one.until, after) if one.until else after)
-            newest.setdefault(one.key, one.said_at)
+        if (latest := told.get(again)) is not None:
+            told[again] = replace(latest, again=(*latest.again, one.entry))
+            continue
+        if one.state == "sure" and one.owner != SOMEBODY and not kind_of(one.claim.slot).holds_many:
+            one = _ended(one, newer[one.key], partners)
+            newer[one.key].append(one)
         told[again] = one
     facts = {again[:3] for again, one in told.items() if one.state == "sure" and one.until is None}
     return [one for again, one in told.items() if one.state == "sure" or again[:3] not in facts]
+
+
+def _partners(pairs: Pairs) -> Mapping[str, Collection[str]]:
+    """Those of which an entry ends no value, by its id."""
+    partners: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        for id_ in pair:
+            partners[id_] |= pair
+    return partners
+
+
+def _ended(one: ClaimedFact, newer: Iterable[ClaimedFact], partners: Mapping[str, Collection[str]]) -> ClaimedFact:
+    """It with when another value took its place; of the `newer` values the last is the oldest."""
+    beside = partners.get(one.entry.id, ())
+    after = [other.said_at for other in newer if other.entry.id not in beside]
+    if not after:
+        return one
+    return replace(one, until=min(one.until, after[-1]) if one.until else after[-1])
 
 
 def _place(one: ClaimedFact) -> tuple[datetime, str, tuple[int, int], float]:
@@ -158,7 +206,7 @@ def _said_at(entry: Entry, as_of: datetime | None) -> datetime:
     return max((one.at for one in entry.repeated_in if one.at <= as_of), default=entry.created_at)
 
 
-def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[ClaimedFact]:
+def _stated(entries: Iterable[Entry], as_of: datetime | None, names: Mapping[str, str]) -> Iterator[ClaimedFact]:
     for entry in entries:
         if not _counts(entry) or (as_of is not None and entry.created_at > as_of):
             continue
@@ -168,7 +216,8 @@ def _stated(entries: Iterable[Entry], as_of: datetime | None) -> Iterator[Claime
             said_at = _said_at(entry, as_of)
             if decided and until is None and (as_of is None or decided <= as_of):
                 said_at = max(said_at, decided)
-            yield ClaimedFact(entry, claim, _whose(claim, entry.text), said_at, until, decided)
+            whose, owner = _owner(claim, entry, names)
+            yield ClaimedFact(entry, claim, whose, owner, said_at, until, decided)
 
 
 def _counts(entry: Entry) -> bool:
@@ -183,57 +232,62 @@ def _until(entry: Entry, value: str) -> datetime | None:
     """Until when an entry says that this is so; of one that was changed in part, what was changed has ended alone."""
     if entry.status == "superseded":
         return entry.valid_until or entry.updated_at
+    return entry.valid_until if is_outdated(entry, value) else None
+
+
+def is_outdated(entry: Entry, value: str) -> bool:
+    """Whether a value in an entry is so no longer, while the rest of the entry is: it was not said again since."""
     until = entry.valid_until
-    is_outdated = until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
-    return until if is_outdated else None
+    return until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
 
 
 def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
     """The claims of an entry: of those that the user decided the ones that are so, with since when."""
     for claim in entry.claims:
         is_open = not any(one.claim.overlaps(claim.value, claim.slot) for one in entry.decided_claims)
-        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and _is_within(claim, entry.text):
+        if is_open and claim.kind == "fact" and claim.confidence >= LIKELY and claim.is_within((0, len(entry.text))):
             yield claim, None
     for one in entry.decided_claims:
-        if one.is_so and _is_within(one.claim, entry.text):
+        if one.is_so and one.claim.is_within((0, len(entry.text))):
             yield one.claim, one.at
 
 
-def _rejected(entries: Iterable[Entry]) -> dict[_Value, datetime]:
+def _changed(one: ClaimedFact, ends: Iterable[tuple[Change, datetime]]) -> ClaimedFact:
+    """A claim until what was said since ended it."""
+    at = [at for change, at in ends if one.claim.overlaps(change.value, change.slot) and at >= one.said_at]
+    until = min((*at, *((one.until,) if one.until else ())), default=None)
+    return replace(one, until=until)
+
+
+def _ends(entries: Iterable[Entry], as_of: datetime | None) -> dict[str, list[tuple[Change, datetime]]]:
+    """What other entries ended in an entry, each with when that was said."""
+    found: dict[str, list[tuple[Change, datetime]]] = {}
+    for by in entries:
+        if _counts(by) and (as_of is None or by.created_at <= as_of):
+            for change in by.changes:
+                if change.kind == "fact" and change.entry_id in by.supersedes:
+                    found.setdefault(change.entry_id, []).append((change, by.created_at))
+    return found
+
+
+def _rejected(entries: Iterable[Entry], names: Mapping[str, str]) -> dict[_Value, datetime]:
     """What the user said is not so, and when last."""
     found: dict[_Value, datetime] = {}
     for entry in entries:
         for one in entry.decided_claims:
-            if not one.is_so and _is_within(one.claim, entry.text):
-                value = _value_of(one.claim, entry.text)
+            if not one.is_so and one.claim.is_within((0, len(entry.text))):
+                _, owner = _owner(one.claim, entry, names)
+                value = owner, one.slot, entry.text[slice(*one.value)].casefold()
                 found[value] = max(one.at, found.get(value, one.at))
     return found
 
 
-def _value_of(claim: Claim, text: str) -> _Value:
-    """Whose it is, of what it gives a value, and that value, however it is written."""
-    return slug_of(_whose(claim, text)) or _ME, claim.slot, text[slice(*claim.value)].casefold()
-
-
-def _is_within(claim: Claim, text: str) -> bool:
-    places = (claim.value, claim.sentence, *((claim.whose,) if claim.whose else ()))
-    return all(0 <= begin < end <= len(text) for begin, end in places)
-
-
-def _whose(claim: Claim, text: str) -> str:
-    return "" if claim.of_user or claim.whose is None else text[slice(*claim.whose)]
-
-
-def beside(facts: Sequence[ClaimedFact], told: Iterable[tuple[str, str]]) -> list[ClaimedFact]:
-    """Those that say more than what is told already, given as id of its entry and value: a value that has the other in
-    it, or is in it, is the same."""
-    known: dict[str, list[str]] = {}
-    for id_, value in told:
-        known.setdefault(id_, []).append(value)
-    return [one for one in facts if not is_told(one.value, known.get(one.entry.id, ()))]
-
-
-def is_told(value: str, known: Iterable[str]) -> bool:
-    """Whether a value says no more than one of those that are known."""
-    folded = value.casefold()
-    return any(folded in other or other in folded for other in map(str.casefold, known))
+def _owner(claim: Claim, entry: Entry, names: Mapping[str, str]) -> tuple[str, str]:
+    """Whose it is, as the text or the speaker's name says, and what that one is called in keys."""
+    whose = entry.speaker or ""
+    if not claim.of_user and claim.whose is not None:
+        whose = entry.text[slice(*claim.whose)]
+    slug = slug_of(whose)
+    if not slug:
+        return "", ME if claim.of_user else SOMEBODY
+    return whose, names.get(slug, slug)

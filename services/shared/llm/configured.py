@@ -11,7 +11,7 @@ _NAMES = SettingNames("MEMORYBUS_EXTRACT_URL", "MEMORYBUS_EXTRACT_MODEL", "MEMOR
 
 
 def configured_model(
-    settings: Settings, *, answer_within: float, told: Callable[[bool], None], most_tokens: int = 800
+    settings: Settings, *, answer_within: float, told: Callable[[bool], None], most_tokens: int
 ) -> ChatModel | None:
     """The model, nothing of which is asked yet; None where there is none.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from contracts.v1.claims import MOST_CLAIMS, Claim
-from services.shared.reading.decode import SENTENCE_END, Floats, Stretch, claims_in, tasks_in
+from contracts.v1.claims import MOST_CLAIMS, Claim, Place, Reading
+from services.shared.reading.decode import SENTENCE_END, Floats, Stretch, claims_in, of_whole, tasks_in
 
 _LEAST_SURE = 0.25
 """What is less likely is no claim: three of four would be wrong."""
@@ -43,16 +44,21 @@ class Calibrations:
     tasks: Calibration
 
 
-def read_claims(
+def reading_of(logits: Floats, offsets: Sequence[tuple[int, int]], text: str, calibrations: Calibrations) -> Reading:
+    """What is read in a text, from the logits of its tokens: shape (tokens, outputs), with the place of each token."""
+    claims = _claims(logits, offsets, text, calibrations)
+    return Reading(claims, of_whole(logits, "ends"), of_whole(logits, "wish"))
+
+
+def _claims(
     logits: Floats, offsets: Sequence[tuple[int, int]], text: str, calibrations: Calibrations
 ) -> tuple[Claim, ...]:
-    """What a text states, from the logits of its tokens: shape (tokens, outputs), with the place of each token."""
     facts = _sure(claims_in(logits, offsets, text), text, calibrations.facts)
     tasks = _sure(tasks_in(logits, offsets, text), text, calibrations.tasks)
-    sentences = [(begin, end) for begin, end in _sentences(text) if text[begin:end].strip()]
+    sentences = _sentences(text)
     found = [_fact(one, sure, text, sentences) for one, sure in facts]
     found += [
-        Claim(kind="task", value=(one.begin, one.end), sentence=_around(one, text, sentences), confidence=sure)
+        Claim(kind="task", value=_place(one), sentence=_around(_place(one), text, sentences), confidence=sure)
         for one, sure in tasks
     ]
     surest = sorted(found, key=lambda claim: -claim.confidence)[:MOST_CLAIMS]
@@ -66,29 +72,34 @@ def _sure(found: Sequence[Stretch], text: str, calibration: Calibration) -> Iter
             yield one, round(sure, 3)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    begin = 0
-    for found in SENTENCE_END.finditer(text):
-        yield begin, found.end()
-        begin = found.end()
-    yield begin, len(text)
+def sentence_around(text: str, place: Place) -> Place:
+    """The sentences that a place is in, without blanks at their ends; of a long one what is around the place."""
+    return _around(place, text, _sentences(text))
 
 
-def _around(one: Stretch, text: str, sentences: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The sentences that a stretch is in, without blanks at their ends; of a long one what is around the stretch."""
-    begin = max((begin for begin, _ in sentences if begin <= one.begin), default=0)
-    end = min((end for _, end in sentences if end >= one.end), default=len(text))
+def _sentences(text: str) -> list[Place]:
+    edges = [0, *(found.end() for found in SENTENCE_END.finditer(text)), len(text)]
+    return [(begin, end) for begin, end in pairwise(edges) if text[begin:end].strip()]
+
+
+def _place(one: Stretch) -> Place:
+    return one.begin, one.end
+
+
+def _around(place: Place, text: str, sentences: Sequence[Place]) -> Place:
+    begin = max((begin for begin, _ in sentences if begin <= place[0]), default=0)
+    end = min((end for _, end in sentences if end >= place[1]), default=len(text))
     if end - begin > _LONGEST_SENTENCE:
-        begin, end = max(begin, one.begin - _LONGEST_SENTENCE // 2), min(end, one.end + _LONGEST_SENTENCE // 2)
+        begin, end = max(begin, place[0] - _LONGEST_SENTENCE // 2), min(end, place[1] + _LONGEST_SENTENCE // 2)
     said = text[begin:end]
     return begin + len(said) - len(said.lstrip()), end - len(said) + len(said.rstrip())
 
 
-def _fact(one: Stretch, sure: float, text: str, sentences: Sequence[tuple[int, int]]) -> Claim:
+def _fact(one: Stretch, sure: float, text: str, sentences: Sequence[Place]) -> Claim:
     return Claim(
         slot=one.slot,
-        value=(one.begin, one.end),
-        sentence=_around(one, text, sentences),
+        value=_place(one),
+        sentence=_around(_place(one), text, sentences),
         whose=one.whose if one.of_user < 1 / 2 else None,
         of_user=one.of_user >= 1 / 2,
         is_new=one.is_new >= 1 / 2,

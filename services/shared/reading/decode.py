@@ -10,22 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.v1.claims import Slot
+from contracts.v1.claims import Relation, Slot
 
 Floats = NDArray[np.float32]
 
 SLOTS: tuple[Slot, ...] = get_args(Slot)
 TAGS = ("outside", "first", "inside")
+RELATIONS = Relation._fields
+"""What a newer text is to an older one, where both are read as one text."""
+
 COLUMNS = (
     *(f"claim:{tag}" for tag in TAGS),
     *(f"task:{tag}" for tag in TAGS),
     *(f"slot:{slot}" for slot in SLOTS),
     *("of_user", "is_new", "is_meant", "names_whose", "ends", "wish"),
+    *(f"pair:{relation}" for relation in RELATIONS),
 )
 """What the outputs of the heads mean, in their order."""
 
@@ -65,6 +69,17 @@ def claims_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> 
 def tasks_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
     """The stretches of a text that say what its author has to do, in their order."""
     return [_stretch(logits, offsets, text, "task", *run, []) for run in _apart(logits, "task", offsets, text)]
+
+
+def relation_in(logits: Floats) -> Relation:
+    """What the second of two texts that were read as one is to the first."""
+    start = _AT[f"pair:{RELATIONS[0]}"]
+    return Relation(*map(float, _softmax(logits[:, start : start + len(RELATIONS)].mean(axis=0))))
+
+
+def of_whole(logits: Floats, name: Literal["ends", "wish"]) -> float:
+    """How likely a text says that something is over, or asks not to be remembered."""
+    return float(_sigmoid(logits[:, _AT[name]].mean()))
 
 
 def _apart(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
@@ -140,11 +155,11 @@ def _stretch(
             float(mean[_AT["is_meant"]]),
             float(np.log(_softmax(slots).max())),
         ),
-        _named(names, begin, end, text),
+        named_beside(names, begin, end, text),
     )
 
 
-def _named(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
+def named_beside(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
     """Who is named in the value, before it in its sentence, behind it there, or before that: the first of these.
 
     Of 3,047 labels in turns that name several, this is right of 88 of 100, and whoever is nearest of 83.

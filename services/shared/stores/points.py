@@ -26,7 +26,7 @@ readable in its files long after it was removed."""
 FORMER_FIELD = "tags"
 """An index that only collections of a former layout have: they hold the words themselves."""
 
-_NOT_COPIED = {"revisions", "claims", "decided_claims", "read_by"}
+_NOT_COPIED = {"revisions", "claims", "decided_claims", "changes", "read_by"}
 """What an entry holds that no answer is made of while the text store is away."""
 
 _TIMES = ("created_at", "last_said_at")

@@ -28,6 +28,11 @@ def chosen(settings: Settings, recorded: EmbeddingIdentity | None) -> Settings:
     return settings.model_copy(update=update)
 
 
+def newest(settings: Settings) -> Settings:
+    """The settings with the built-in model of this version, where that of an earlier one made the stored vectors."""
+    return settings.model_copy(update={"embedder_model": None}) if settings.embedder == "memorybus" else settings
+
+
 def following(settings: Settings, recorded: EmbeddingIdentity) -> Settings:
     """The settings with the embedder that is recorded, whatever they say.
 

@@ -10,7 +10,14 @@ from contracts.ports import Embedder, Reader, TextStore, VectorPoint, VectorStor
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_each, is_made_by, is_read_by, made_by, out_of_use, states_anything
+from services.shared.core.embedding import (
+    embed_each,
+    is_made_by,
+    is_read_by,
+    made_by,
+    out_of_use,
+    states_anything,
+)
 
 _PAGE = 256
 
@@ -86,14 +93,13 @@ class Reindexer:
         return made_by(entry, self.embedder, claims)
 
     async def _read(self, entries: Sequence[Entry]) -> dict[str, tuple[Claim, ...]]:
-        """What they state. Their vectors are made once more for that: nobody could hold so many claims meanwhile."""
+        """What they state: nobody could hold so many claims from when their vectors were made."""
         if not isinstance(self.embedder, Reader):
             return {}
-        found: dict[str, tuple[Claim, ...]] = {entry.id: () for entry in entries}
         todo = [entry for entry in entries if states_anything(entry)]
-        async for read in embed_each(self.embedder, [entry.text for entry in todo]):
-            found |= {todo[i].id: one.claims or () for i, one in read.items() if not isinstance(one, TextRefused)}
-        return found
+        read = await self.embedder.read([entry.text for entry in todo])
+        found: dict[str, tuple[Claim, ...]] = {entry.id: () for entry in entries}
+        return found | {entry.id: one.claims for entry, one in zip(todo, read, strict=True)}
 
     async def _remove_needless(self) -> int:
         """Remove the vectors whose entries are not active any more; how many there were."""

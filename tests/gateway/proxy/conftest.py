@@ -21,10 +21,11 @@ from tests.gateway.proxy.backend import ModelServer, saying
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the proxy is, the bus behind it, and the model."""
+    """Where the proxy is, the bus and the text store behind it, and the model."""
 
     http: str
     nats: str
+    file: Path
     model: ModelServer
 
 
@@ -62,7 +63,7 @@ async def _run(folder: Path, environment: dict[str, str], ready: Queue[Place | B
             for name, value in environment.items():
                 patch.setenv(name, value)
             async with running(settings) as up:
-                ready.put(Place(up.http, up.nats, model))
+                ready.put(Place(up.http, up.nats, settings.sqlite_path, model))
                 await asyncio.to_thread(stop.wait)
         except BaseException as error:
             ready.put(error)

@@ -16,8 +16,10 @@ from services.shared.client import MemoryClient
 from services.shared.core.context import HEAD, TAIL
 from services.shared.core.echoes import memories_in
 from services.shared.core.overview import CARDS, SUMMARY
+from tests.claims import leave_claim
 from tests.gateway.proxy.backend import ModelServer, Script, Seen, begin, chunk, event, saying
 from tests.gateway.proxy.backend import answer as answered
+from tests.gateway.proxy.conftest import Place
 from tests.polling import eventually
 
 PETS = "cat dog parrot hamster rabbit turtle goldfish pony".split()
@@ -226,18 +228,25 @@ async def test_a_client_that_sends_only_the_newest_message_is_helped_out(
 
 
 async def test_cards_of_whom_a_question_is_about_come_with_its_memories_until_they_are_forgotten(
-    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, place: Place, user: str
 ) -> None:
     for text in ("My sister Clara moved to Lisbon.", "I work as a nurse.", "I like my sister Clara."):
         await chat(http, user, text)
     await digested_all(client, user, 6)
+    of = {entry.text: entry.id for entry in await entries(client, user, 3)}
+    await leave_claim(
+        place.file, user, of["My sister Clara moved to Lisbon."], "Lisbon", "home", whose="Clara", sure=0.9
+    )
+    await leave_claim(place.file, user, of["I work as a nurse."], "nurse", "work", sure=0.9)
 
     async def told(memory_id: str) -> str:
         await chat(http, user, "Which flowers does Clara like?", memory_id=memory_id, memory_top_k=1)
         return model.seen[-1].said
 
     block = await eventually(lambda: told("c2"), lambda said: CARDS in said)
-    assert "| card | " in block
+    cards = [line for line in block.split("\\n") if "| card | " in line]
+    assert len(cards) == 1, "nothing of anybody else"
+    assert "Clara moved to Lisbon" in cards[0]
     await chat(http, f"{user}-other", "Which flowers does Clara like?")
     assert CARDS not in model.seen[-1].said
     for entry in await entries(client, user, 1):

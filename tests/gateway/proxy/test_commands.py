@@ -7,7 +7,9 @@ import pytest
 
 from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
+from tests.claims import leave_change
 from tests.gateway.proxy.backend import ModelServer, saying
+from tests.gateway.proxy.conftest import Place
 from tests.gateway.proxy.test_chat import chat, digested_all, entries
 from tests.polling import eventually
 
@@ -191,12 +193,13 @@ async def test_a_wish_that_is_no_command_is_answered_and_neither_is_kept(
     ],
 )
 async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
-    http: httpx.AsyncClient, client: MemoryClient, user: str, said: str, reply: str
+    http: httpx.AsyncClient, client: MemoryClient, place: Place, user: str, said: str, reply: str
 ) -> None:
-    for text in ("My wifi password is tulip77.", "My wifi password has been changed to rose88."):
+    texts = ("My wifi password is tulip77.", "My wifi password has been changed to rose88.")
+    for text in texts:
         await chat(http, user, text, memory_id="c1")
-    changed = ListRequest(user_id=user, status="superseded")
-    await eventually(lambda: client.list(changed), lambda reply: reply.total_count == 1)
+    ids = {entry.text: entry.id for entry in await entries(client, user, 3)}
+    await leave_change(place.file, user, ids[texts[1]], ids[texts[0]])
     asked = await told(http, user, "Forget everything about my wifi password")
     assert "tulip77. (no longer so)" in asked
     assert (await told(http, user, said)).startswith(reply)

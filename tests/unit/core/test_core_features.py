@@ -12,10 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.ports import EmbeddingIdentity
-from contracts.v1.entries import Entity
+from contracts.v1.claims import Claim
+from contracts.v1.entries import Entity, Entry
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, features_of, in_first_person, named_alone, names_strangers
+from services.shared.core.features import (
+    Found,
+    features_of,
+    in_first_person,
+    named_alone,
+    names_strangers,
+    names_unmentioned_kin,
+    of_the_former,
+)
 from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -66,7 +75,6 @@ def test_words_and_meaning_in_context_count_together() -> None:
 @pytest.mark.parametrize(
     ("feature", "asking", "other", "turns"),
     [
-        ("where_place", "Which city did I row in?", "When did I row?", ("I rowed in Graz.", "I rowed in May.")),
         ("many_num", "How many boats do I have?", "Which boats do I have?", ("I have 3 boats.", "I have boats.")),
         ("when_date", "When did I row?", "Where did I row?", ("I rowed in May.", "I rowed in Graz.")),
     ],
@@ -76,16 +84,6 @@ def test_what_may_answer_a_question_of_a_kind_counts_for_such_questions_only(
 ) -> None:
     assert of(feature, found(asking, turns=turns)) == [1.0, 0.0]
     assert of(feature, found(other, turns=turns)) == [0.0, 0.0]
-
-
-def test_what_only_speaks_to_somebody_is_told_apart() -> None:
-    turns = ("You rowed well!", "I rowed with you.", "The boat sank.")
-    assert of("you", found(turns=turns)) == [1.0, 0.0, 0.0]
-
-
-def test_names_found_in_an_entry_count_up_to_three() -> None:
-    names = [tuple(Entity(text=f"Name{i}", label="PERSON", confidence=1) for i in range(n)) for n in (0, 1, 5)]
-    assert of("names", found(entities=names)) == [0.0, 1.0, 3.0]
 
 
 def test_the_answer_gets_the_credit_of_its_question() -> None:
@@ -130,7 +128,8 @@ def test_with_an_assistant_the_role_that_is_meant_counts(question: str, expected
 
 def test_a_user_tells_of_a_change_and_an_assistant_confirms_in_brief() -> None:
     turns = ("The boat moved to Graz.", "Noted: the boat moved to Graz.", "The boat is in Graz. " * 9)
-    talk = found(turns=turns, role=("user", "assistant", "assistant"))
+    new = Claim(slot="place", value=(18, 22), sentence=(0, 23), is_new=True, confidence=0.5)
+    talk = found(turns=turns, role=("user", "assistant", "assistant"), claims=((new,), (), ()))
     assert of("news", talk) == [1.0, 0.0, 0.0]
     assert of("brief", talk) == [0.0, 1.0, 0.0]
 
@@ -278,6 +277,12 @@ def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str
     assert 0.0 <= nearness(moment, named_dates(question)) <= 1.0
 
 
+def naming(*names: str) -> Entry:
+    """An entry in which these names were recognized."""
+    entities = tuple(Entity(text=name, label="PERSON", confidence=1) for name in names)
+    return an_entry("ann", f"Then {' and '.join(names)} rowed.", entities=entities)
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -295,10 +300,10 @@ def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str
     ],
 )
 def test_a_question_about_nobody_who_is_mentioned_is_told(question: str, expected: bool) -> None:
-    entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Then Melanie and Robert rowed.")]
+    entries = [an_entry("ann", "ADA and melanie rowed."), naming("Melanie", "Robert")]
     assert names_strangers(Found(question, [], entries)) == expected
     assert not names_strangers(Found(question, [], [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]))
-    others = [*entries, an_entry("ann", "Aroline may join; Join them! Carol goes, as carol goes.")]
+    others = [*entries, naming("Aroline"), an_entry("ann", "Join them! Carol goes, as carol goes.")]
     assert not names_strangers(Found(question, [], others, corrections={"caroline": "aroline"}))
     assert names_strangers(Found(question, [], others, corrections={"caroline": "join"})) == expected
 
@@ -413,3 +418,59 @@ def test_a_code_goes_before_likeness_also_while_its_meaning_is_not_known(code: s
     given = Found(f"locker {code}?", [new, *known, *rest], [*entries, *[an_entry("ann", "Hm.")] * 5])
     relevance = profile(given, weights)
     assert (max(relevance) == relevance[0]) == goes_first
+
+
+def unlike(question: str, *texts: str) -> Found:
+    """What is found by a little likeness alone."""
+    entries = [an_entry("ann", text) for text in texts]
+    return Found(question, [Candidate(entry.id, cosine=0.2, cosine_context=0.2) for entry in entries], entries)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "unmentioned"),
+    [
+        ("What is my sister's name?", "My brother lives in Rome.", True),
+        ("What is my sister's name?", "My siblings live in Rome.", False),
+        ("How tall is our daughter?", "The youngest starts school.", False),
+        ("How tall is our daughter?", "The cat is asleep.", True),
+        ("Where do my mother and my uncle live?", "My mum called.", False),
+        ("Who is your sister?", "The cat is asleep.", False),
+        ("Which bank do I use?", "The cat is asleep.", False),
+    ],
+)
+def test_of_a_relative_whom_nobody_mentions_nothing_is_known(question: str, text: str, unmentioned: bool) -> None:
+    assert names_unmentioned_kin(unlike(question, text)) == unmentioned
+
+
+@pytest.mark.parametrize(
+    ("question", "unmentioned"), [("Where does my sister live?", False), ("How is my brother?", True)]
+)
+def test_what_was_superseded_tells_of_whom_the_newer_statement_is(question: str, unmentioned: bool) -> None:
+    before = an_entry("ann", "My sister Ana lives in Madrid.")
+    alone = unlike(question, "Ana moved to Valencia last month.", "I like the sea.")
+    known = replace(alone, former={alone.entries[0].id: [before]})
+    assert (names_unmentioned_kin(alone), names_unmentioned_kin(known)) == (True, unmentioned)
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who is Petra?", True),
+        ("Does Petra like the sea?", True),
+        ("Who is Gerda?", False),
+    ],
+)
+def test_who_is_told_of_by_what_was_superseded_alone_is_found_by_name(question: str, answers: bool) -> None:
+    found = unlike(question, "My manager is Olaf now.", "We saw a film about whales.")
+    before = an_entry("ann", "My manager is Petra Novak.")
+    newer, other = profile(replace(found, former={found.entries[0].id: [before]}))
+    assert (newer > 0.4) == answers
+    assert newer > 2 * other or not answers
+
+
+@pytest.mark.parametrize(("question", "other"), [("Who is Petra?", "Petra paints."), ("Is it far to Petra?", "Well.")])
+def test_a_name_is_not_looked_for_in_what_was_superseded_where_others_mention_it_or_it_is_a_place(
+    question: str, other: str
+) -> None:
+    found = unlike(question, "My manager is Olaf now.", other)
+    assert of_the_former(replace(found, former={found.entries[0].id: [an_entry("ann", "My manager is Petra.")]})) == []

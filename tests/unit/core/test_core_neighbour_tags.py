@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contracts.v1.entries import Entity, Entry, NeighbourTag
 from services.shared.core.editing import Edit, edited
-from services.shared.core.lineage import key_tag, superseded
+from services.shared.core.lineage import superseded
 from services.shared.core.neighbour_tags import filed_under, proposed, source_label, with_proposed, without_sources
 from tests.stores.builders import NOON, an_entry
 
@@ -43,7 +43,7 @@ def test_one_neighbour_a_minority_and_those_far_away_propose_nothing() -> None:
     ("tag", "fields"),
     [
         ("12 km", {}),
-        (key_tag("profile|person|me|job"), {}),
+        ("k0a1b2c3d4e5f", {}),
         ("lunch with ben", {"entities": (Entity(text="Ben", label="PERSON", confidence=1),)}),
         ("ben", {"speaker": "Ben"}),
         ("the", {}),

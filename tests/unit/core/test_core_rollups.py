@@ -27,7 +27,7 @@ from services.shared.core.rollups import (
     without,
 )
 from tests.stores.builders import NOON, an_entry
-from tests.unit.core.test_core_summaries_many import a_text
+from tests.unit.test_knowledge_summaries_many import a_text
 
 LATER = NOON + timedelta(days=400)
 GARDEN = (

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.shared.core.facts import facts_in
 from services.shared.core.statements import clauses, without_retracted
-from tests.stores.builders import NOON
 
 
 @pytest.mark.parametrize(
@@ -41,14 +39,6 @@ def test_an_abbreviation_ends_no_sentence(text: str) -> None:
 )
 def test_any_other_full_stop_ends_one(text: str, found: list[str]) -> None:
     assert [clause.text for clause in clauses(text)] == found
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("My dentist is called Dr. Klein. I live in Graz.", "Graz"), ("We meet Prof. Burns. I live in Graz.", "Graz")],
-)
-def test_facts_are_read_sentence_by_sentence_in_the_same_way(text: str, value: str) -> None:
-    assert value in [fact.value for fact in facts_in(text, role="user", speaker=None, said_at=NOON)]
 
 
 @pytest.mark.parametrize("piece", [". ", "\n", "no. 5 ", ".\n\n\n 5", "e.g. ", " - "])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from contracts.v1.claims import MOST_CLAIMS, Claim
-from services.shared.reading.claims import Calibration, Calibrations, read_claims
+from services.shared.reading.claims import Calibration, Calibrations, reading_of
 from services.shared.reading.decode import COLUMNS, SIGNS, Floats
 from tests.unit.reading.tokens import Offsets, logits_of, read_texts, words
 
@@ -27,7 +27,7 @@ TEXT = "Hi! We moved last year; I live in Ghent now. My sister Ines has a boat.\
 
 def read(text: str, said: Mapping[str, tuple[str, ...]], calibrations: Calibrations = SURE) -> tuple[Claim, ...]:
     offsets = words(text)
-    return read_claims(logits_of(offsets, text, said), offsets, text, calibrations)
+    return reading_of(logits_of(offsets, text, said), offsets, text, calibrations).claims
 
 
 def test_a_claim_has_the_sentence_around_its_value() -> None:
@@ -100,7 +100,7 @@ def test_of_too_many_the_surest_are_taken_in_the_order_of_the_text() -> None:
         if text[begin:end] in surer:
             logits[token, COLUMNS.index("is_meant")] = 4
     meant = Calibrations(calibration(0, 0, 0, 0, 0.5), calibration(0))
-    claims = read_claims(logits, offsets, text, meant)
+    claims = reading_of(logits, offsets, text, meant).claims
     assert [text[slice(*claim.value)] for claim in claims] == sorted(surer, key=text.index)
 
 
@@ -111,7 +111,7 @@ def test_punctuation_alone_is_no_claim() -> None:
 @given(read_texts())
 def test_claims_of_any_text_lie_within_it(told: tuple[Floats, Offsets, str]) -> None:
     logits, offsets, text = told
-    claims = read_claims(logits, offsets, text, Calibrations(calibration(0, 0.3), calibration(0, -0.3)))
+    claims = reading_of(logits, offsets, text, Calibrations(calibration(0, 0.3), calibration(0, -0.3))).claims
     assert len(claims) <= MOST_CLAIMS
     assert list(claims) == sorted(claims, key=lambda claim: claim.value)
     for claim in claims:
@@ -128,6 +128,6 @@ def test_texts_of_all_kinds_are_read_quickly(text: str) -> None:
     offsets = words(text)[:256]
     logits = np.full((len(offsets), len(COLUMNS)), 3, np.float32)
     started = time.process_time()
-    claims = read_claims(logits, offsets, text, SURE)
+    claims = reading_of(logits, offsets, text, SURE).claims
     assert time.process_time() - started < 2
     assert all(0 <= claim.value[0] < claim.value[1] <= len(text) for claim in claims)

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from services.shared.reading.decode import COLUMNS, SIGNS
-from services.shared.reading.weights import READER, ReaderDamaged, load_trained
+from services.shared.reading.weights import FORMER, READER, ReaderDamaged, load_former, load_trained
 
 Arrays = dict[str, np.ndarray]
 
@@ -84,3 +84,18 @@ def test_the_page_beside_it_is_of_this_file() -> None:
     with safe_open(READER, framework="numpy") as opened:
         version = opened.metadata()["version"]
     assert version in READER.with_suffix(".md").read_text()
+
+
+def test_former_ones_still_make_their_vectors() -> None:
+    files = list(FORMER.iterdir())
+    assert files
+    for file in files:
+        former = load_former(file.stem)
+        assert former.version == file.stem
+        assert former.adapter.keys() == load_trained().adapter.keys()
+
+
+@pytest.mark.parametrize("version", ["reader-00000000", "../reader", "", "reader-f8ae4dee.safetensors"])
+def test_a_version_that_is_not_there_says_so(version: str) -> None:
+    with pytest.raises(ReaderDamaged):
+        load_former(version)

@@ -1,0 +1,182 @@
+"""Which claims of earlier entries a new text ends: what is worth comparing, and what follows from it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from contracts.v1.claims import Change, Claim, Place, Reading, Relation
+from contracts.v1.entries import Entry
+from services.shared.knowledge.profile import LIKELY, is_outdated
+
+UPDATE, UNSURE, CONTRADICTION = 0.8, 0.6, 0.7
+"""From these on an update is believed, is for the user to decide, and two statements contradict each other."""
+
+ENDS = 0.15
+"""From this on a text may say that something is so no longer, and is compared with what was said before."""
+
+MOST_PAIRS = 24
+_LONGEST_NEW = 300
+_SHORTEST_WORD = 4
+_SHORTEST_CODE = 4
+_DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"\w+")
+_CODE = re.compile(r"[^\W\d_]+[-_.]?\d(?:[\w@.-]*\w)?|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
+"""Letters and digits in one word, as OPS-482, b659fe and kim.428@shop.example, which name one thing among many."""
+
+
+Effect: TypeAlias = Literal["superseded", "in part"]
+
+
+class Pair(NamedTuple):
+    """A sentence of an older entry, and the new text that it is compared with."""
+
+    older: Entry
+    sentence: Place
+    new: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What the reader compares."""
+        return self.older.text[slice(*self.sentence)], self.new
+
+
+def may_change(reading: Reading, *, contradictions: bool) -> bool:
+    """Whether a text is worth comparing with what was said before; any claim is, where contradictions are asked for."""
+    return reading.ends >= ENDS or any(one.is_new or contradictions for one in reading.claims)
+
+
+def compared_text(own: str, claims: Iterable[Claim]) -> str:
+    """Of what a user says in their own words as much as is compared; of a long text the sentences that claim anything.
+
+    The others' words are blanks in it.
+    """
+    whole = _plain(own)
+    if len(whole) <= _LONGEST_NEW:
+        return whole
+    sentences = sorted({one.sentence for one in claims})
+    return (" ".join(_plain(own[slice(*one)]) for one in sentences) or whole)[:_LONGEST_NEW]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def stated(entry: Entry) -> tuple[Claim, ...]:
+    """What an entry says is so, or is to be done, as far as nothing has ended it."""
+    return tuple(one for one in _claimed(entry) if not is_outdated(entry, _value(one, entry)))
+
+
+def _claimed(entry: Entry) -> tuple[Claim, ...]:
+    decided = [one.claim for one in entry.decided_claims if one.is_so]
+    likely = [one for one in entry.claims if one.confidence >= LIKELY and not _is_decided(one, entry)]
+    return (*likely, *decided)
+
+
+def _is_decided(claim: Claim, entry: Entry) -> bool:
+    return claim.kind == "fact" and any(one.claim.overlaps(claim.value, claim.slot) for one in entry.decided_claims)
+
+
+def to_compare(older: Iterable[Entry], new: str) -> list[Pair]:
+    """One pair for each sentence of these entries, given the nearest first, that states something."""
+    if not new:
+        return []
+    pairs = {(one.id, claim.sentence): Pair(one, claim.sentence, new) for one in older for claim in stated(one)}
+    return [pair for pair in pairs.values() if pair.texts[0].strip()][:MOST_PAIRS]
+
+
+def ended(pair: Pair, relation: Relation, claims: Collection[Claim]) -> tuple[Change, ...]:
+    """The claims of the older sentence that the new text ends; given what that claims itself.
+
+    Those are meant of whose slot it has a claim, or of whose value it has a word: where a locker is ends no code of it.
+    What claims nothing itself ("it is over") means the only claim there is.
+    """
+    if relation.update < UPDATE or are_of_two_codes(*pair.texts):
+        return ()
+    here = [one for one in _claimed(pair.older) if one.sentence == pair.sentence]
+    slots, words = {(one.kind, one.slot) for one in claims}, _words(pair.new)
+    meant = [one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, pair.older))]
+    gone = [one for one in (here if len(here) == 1 and not claims else meant) if one in stated(pair.older)]
+    return tuple(_change(one, pair.older, relation) for one in gone)
+
+
+def are_of_two_codes(one: str, other: str) -> bool:
+    """Whether two texts name things by codes of one series, or of different kinds, and none in both.
+
+    OPS-482 is neither OPS-956 nor kim.482@shop.example; where rose88 stood, tulip77 may.
+    """
+    codes, others = _codes(one), _codes(other)
+    if not codes or not others or not codes.isdisjoint(others):
+        return False
+    is_of_one_series = not set(map(_series, codes)).isdisjoint(map(_series, others))
+    return is_of_one_series or set(map(_kind, codes)).isdisjoint(map(_kind, others))
+
+
+def _series(code: str) -> str:
+    return _DIGITS.sub("0", code)
+
+
+def _kind(code: str) -> str:
+    """What joins the parts of a code: an address has an @, a ticket a hyphen, and a hash nothing."""
+    return "@" if "@" in code else "-" if not code.isalnum() else ""
+
+
+def _codes(text: str) -> set[str]:
+    return {
+        word for word in _CODE.findall(text.casefold()) if any(map(str.isdigit, word)) and len(word) >= _SHORTEST_CODE
+    }
+
+
+def _change(claim: Claim, entry: Entry, relation: Relation) -> Change:
+    sure = round(min(1.0, relation.update), 3)
+    return Change(entry_id=entry.id, kind=claim.kind, slot=claim.slot, value=claim.value, confidence=sure)
+
+
+def _value(claim: Claim, entry: Entry) -> str:
+    return entry.text[slice(*claim.value)]
+
+
+def _words(text: str) -> set[str]:
+    """Words that tell one value from another: short ones stand everywhere, but for numbers."""
+    found = _WORD.findall(text.casefold())
+    return {word for word in found if len(word) >= _SHORTEST_WORD or any(map(str.isdigit, word))}
+
+
+class Judgement(NamedTuple):
+    """What a new text is to an older entry: what it ends there, and whether only its user can tell."""
+
+    older: Entry
+    changes: tuple[Change, ...] = ()
+    in_doubt: bool = False
+
+
+def judge(
+    pairs: Sequence[Pair], relations: Sequence[Relation], claims: Collection[Claim], *, contradictions: bool
+) -> list[Judgement]:
+    """The entries that a new text changes or may change, in the order of the pairs."""
+    found: dict[str, Judgement] = {}
+    for pair, relation in zip(pairs, relations, strict=True):
+        before = found.get(pair.older.id, Judgement(pair.older))
+        is_unsure = UNSURE <= relation.update < UPDATE
+        in_doubt = is_unsure or (contradictions and relation.contradiction >= CONTRADICTION)
+        in_doubt = in_doubt and not are_of_two_codes(*pair.texts)
+        changes = (*before.changes, *ended(pair, relation, claims))
+        found[pair.older.id] = Judgement(pair.older, changes, before.in_doubt or in_doubt)
+    return [one for one in found.values() if one.changes or one.in_doubt]
+
+
+def effect(older: Entry, changes: Iterable[Change]) -> Effect | None:
+    """What becomes of an entry in use by what another one changes: all that it states has ended, or a part has."""
+    gone = {(one.kind, one.slot, one.value) for one in changes if one.entry_id == older.id}
+    is_gone = [(one.kind, one.slot, one.value) in gone for one in stated(older)]
+    if not any(is_gone):
+        return None
+    return "superseded" if all(is_gone) else "in part"
+
+
+def outdated_by(older: Entry, changes: Iterable[Change]) -> tuple[str, ...]:
+    """The values in an entry that these changes ended, and those that had ended before."""
+    values = {older.text[slice(*one.value)] for one in changes if one.entry_id == older.id}
+    before = {value for value in older.outdated if is_outdated(older, value)}
+    return tuple(sorted(values | before))
