@@ -21,8 +21,8 @@ from tests.stores.builders import NOON, an_entry
 _PLAIN: dict[Any, object] = {datetime: NOON, bool: True, int: 5, float: 0.5}
 
 
-def modules(below: str) -> list[ModuleType]:
-    """The modules of a package of the services."""
+def modules(below: str | tuple[str, ...]) -> list[ModuleType]:
+    """The modules of some packages of the services."""
     found = (one.name for one in walk_packages(services.__path__, "services.") if not one.name.endswith("__main__"))
     return [import_module(name) for name in found if name.startswith(below)]
 

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from services.bench.pairs import PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
 from services.cli.common import out
-from services.shared.core.fingerprint import SIMHASH_BITS, fingerprint, hamming
-from services.shared.core.reading import read
-from services.shared.core.similarity import compare, same_statement
+from services.shared.dedup.canonical import read
+from services.shared.dedup.fingerprint import SIMHASH_BITS, fingerprint, hamming
+from services.shared.dedup.similarity import compare, same_statement
 
 EPILOG = """Examples:\n
   memorybus bench duplicates tests/quality/near_duplicates.tsv\n

@@ -29,8 +29,8 @@ from services.curate.commands import whole_id
 from services.curate.retention import Pause
 from services.curate.rollups import RollUps, made_at, state_of
 from services.curate.vectors import vectors_of
-from services.shared.core import clusters
-from services.shared.core.rollups import Draft, drafts, may_age, may_be_rolled_up, voices
+from services.shared.context import clusters
+from services.shared.context.rollups import Draft, drafts, may_age, may_be_rolled_up, voices
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 

@@ -14,9 +14,9 @@ from contracts.v1.audit import (
     OpsAuditRequest,
 )
 from services.shared.audit import NOBODY, AuditTrail
-from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.erasures import erased_at
 from services.shared.errors import Rejected
+from services.shared.lifecycle.fitting import how_many_fit, size_of
 
 _MOST_PAGES = 20
 _CURSOR = 1500

@@ -39,17 +39,17 @@ from services.curate.meant import (
     names_meant,
     said_then,
 )
-from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
-from services.shared.core.dates import in_zone, zone_of
-from services.shared.core.fitting import cut, size_of
-from services.shared.core.frames import is_framed
-from services.shared.core.mentions import mentions
-from services.shared.core.salience import is_small_talk
-from services.shared.core.traits import is_mere_question
+from services.shared.entities.mentions import mentions
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.language.traits import is_mere_question
+from services.shared.lifecycle.fitting import cut, size_of
+from services.shared.lifecycle.salience import is_small_talk
 from services.shared.preferences import PreferenceReader, Preferences
+from services.shared.privacy.chat_commands import asks_in_general, command_in, is_wish
+from services.shared.privacy.frames import is_framed
 from services.shared.tasks import beside_the_loop
+from services.shared.temporal.dates import in_zone, zone_of
 
 _ABOUT_WHAT_WAS_SAID = frozenset[ChatVerb](("correct", "forget", "forget_about", "pin", "recall"))
 """Commands that may mean what was said a moment ago."""

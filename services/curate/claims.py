@@ -10,9 +10,9 @@ from contracts.v1.entries import Entry
 from contracts.v1.profile import DecideReply, DecideRequest
 from services.curate.commands import entry_meant
 from services.shared.changes import change_entries
-from services.shared.core.decided_claims import claim_at, decided
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.lifecycle.decided_claims import claim_at, decided
 from services.shared.told import as_told
 
 

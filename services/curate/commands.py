@@ -25,10 +25,10 @@ from contracts.v1.edits import HistoryReply
 from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
-from services.shared.core.fitting import cut, how_many_fit, size_of
-from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.language.text import why_unfit
+from services.shared.lifecycle.fitting import cut, how_many_fit, size_of
 from services.shared.preferences import NOTES, PreferenceReader
 
 Items = TypeVar("Items", CardsReply, HistoryReply, LoopsReply)

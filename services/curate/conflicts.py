@@ -20,16 +20,16 @@ from services.curate.commands import entry_meant, no_entry
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.changes import change_entries, change_record
-from services.shared.core.lineage import (
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+from services.shared.knowledge.changes import effect, outdated_by
+from services.shared.lifecycle.lineage import (
     changed_in_part_by,
     conflict_key,
     restored,
     superseded_if_active,
     superseded_in_part,
 )
-from services.shared.erasures import is_hidden
-from services.shared.errors import Rejected
-from services.shared.knowledge.changes import effect, outdated_by
 
 _Now = Literal["over", "beside", "at odds"]
 """What a statement that holds is to the other one."""

@@ -37,14 +37,14 @@ from services.curate.reconcile import Say
 from services.curate.rollups import RollUps
 from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries
-from services.shared.core.editing import Edit, edited
-from services.shared.core.lineage import fact_keys, superseded_if_active
-from services.shared.core.pinning import pinned, unpinned
-from services.shared.core.repeats import find_canonical
-from services.shared.core.sayings import not_said_in
-from services.shared.core.text import why_unfit
+from services.shared.dedup.repeats import find_canonical
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected, outward
+from services.shared.language.text import why_unfit
+from services.shared.lifecycle.editing import Edit, edited
+from services.shared.lifecycle.lineage import fact_keys, superseded_if_active
+from services.shared.lifecycle.pinning import pinned, unpinned
+from services.shared.lifecycle.sayings import not_said_in
 
 log = logging.getLogger(__name__)
 

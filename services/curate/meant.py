@@ -13,17 +13,17 @@ from contracts.v1.chat import ChatCommand, CommandRequest
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import newest_in
-from services.shared.core import wordlists
-from services.shared.core.analysis import analyze, telling_terms
-from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
-from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
-from services.shared.core.time_spans import spans_named
-from services.shared.core.traits import is_mere_request
 from services.shared.decided import read_decisions
+from services.shared.entities.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
 from services.shared.erasures import is_hidden
 from services.shared.knowledge.facts import known_of
 from services.shared.knowledge.people import names_of
+from services.shared.language import wordlists
+from services.shared.language.analysis import analyze, telling_terms
+from services.shared.language.traits import is_mere_request
+from services.shared.privacy.chat_commands import asks_to_forget, is_wish, states_something
 from services.shared.tasks import apart, beside_the_loop
+from services.shared.temporal.time_spans import spans_named
 
 MOST_LISTED = 50
 LOOKED_THROUGH = 200

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from contracts.ports import Ref, Selection, TextStore, VectorStore
 from services.shared.changes import change_entries
-from services.shared.core.neighbour_tags import source_label, without_sources
+from services.shared.ranking.neighbour_tags import source_label, without_sources
 
 _PAGE = 200
 

@@ -30,10 +30,10 @@ from services.curate.summary_writer import SummaryWriter
 from services.shared.changes import change_entries, change_record
 from services.shared.commands import archive, transfer
 from services.shared.commands.archive import Tally
-from services.shared.core.editing import Edit, edited
-from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.lifecycle.editing import Edit, edited
+from services.shared.lifecycle.fitting import how_many_fit, size_of
 from services.shared.preferences import PreferenceReader
 
 _PAGE = 200

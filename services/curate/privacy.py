@@ -40,12 +40,12 @@ from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.neighbour_tags import take_back_tags
 from services.shared.changes import change_entries, change_record
-from services.shared.core.embedding import embed_again
-from services.shared.core.fingerprint import all_digests_of
-from services.shared.core.lineage import fact_keys
+from services.shared.context.embedding import embed_again
 from services.shared.decided import drop_settled
+from services.shared.dedup.fingerprint import all_digests_of
 from services.shared.erasures import SETTLING, erased_key, erased_record
 from services.shared.errors import Rejected
+from services.shared.lifecycle.lineage import fact_keys
 from services.shared.preferences import outliving
 from services.shared.tasks import end
 

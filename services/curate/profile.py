@@ -10,12 +10,12 @@ from contracts.ports import Selection, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
 from services.curate.sessions import newest_in
-from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
 from services.shared.knowledge.facts import IMPORTANT, Known, by_entity, ids_of, known_of, since
 from services.shared.knowledge.people import Decisions, People
 from services.shared.knowledge.profile import ClaimedFact, kind_of
+from services.shared.lifecycle.fitting import how_many_fit, size_of
 from services.shared.tasks import apart
 from services.shared.told import read_told
 

@@ -18,10 +18,10 @@ from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileReq
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal, entry_id
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_again, out_of_use
-from services.shared.core.pinning import pinned
-from services.shared.core.repeats import find_canonical
+from services.shared.context.embedding import embed_again, out_of_use
+from services.shared.dedup.repeats import find_canonical
 from services.shared.errors import Rejected
+from services.shared.lifecycle.pinning import pinned
 from services.shared.tasks import beside_the_loop
 
 SIDES: tuple[Side, ...] = ("log", "entries", "vectors")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from contracts.ports import TextStore
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_again, is_to_be_read
+from services.shared.context.embedding import embed_again, is_to_be_read
 
 _PAGE = 64
 """Entries that are on their way at once: a turn that comes meanwhile waits for no more."""

@@ -15,9 +15,9 @@ from contracts.v1.entries import Entry, Scores
 from services.curate.neighbour_tags import take_back_tags
 from services.curate.rollups import RollUps
 from services.shared.changes import change_entries
-from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
 from services.shared.decided import drop_settled
 from services.shared.preferences import OwnSettings
+from services.shared.ranking.capacity import Ageing, Valued, is_protected, trim, valued
 
 T = TypeVar("T")
 

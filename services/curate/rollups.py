@@ -30,15 +30,15 @@ from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries, change_record
-from services.shared.core import rollups
-from services.shared.core.capacity import is_protected
-from services.shared.core.embedding import embed_again
-from services.shared.core.lineage import restored_from, superseded
-from services.shared.core.repeats import find_canonical
-from services.shared.core.rollups import Draft, is_original
+from services.shared.context import rollups
+from services.shared.context.embedding import embed_again
+from services.shared.context.rollups import Draft, is_original
 from services.shared.decided import drop_settled
+from services.shared.dedup.repeats import find_canonical
 from services.shared.errors import Rejected
+from services.shared.lifecycle.lineage import restored_from, superseded
 from services.shared.lineage import undecided
+from services.shared.ranking.capacity import is_protected
 
 _ATTEMPTS = 100
 _LONGEST_PAUSE = 0.05  # seconds

@@ -26,11 +26,11 @@ from services.curate.rollups import OTHERS, RollUps
 from services.curate.settings import CurateSettings
 from services.shared import telemetry
 from services.shared.app import Host
-from services.shared.core.capacity import Ageing
 from services.shared.embedders.minilm import reader_version
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import OwnSettings
+from services.shared.ranking.capacity import Ageing
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,14 @@ from contracts.v1.loops import State
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.summary_writer import SummaryWriter
-from services.shared.core import sessions, summaries
-from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
-from services.shared.core.sessions import SILENCE, Session
+from services.shared.context import summaries
+from services.shared.context.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.knowledge.summaries import session_summary, spine_of
+from services.shared.lifecycle import sessions
+from services.shared.lifecycle.sessions import SILENCE, Session
 from services.shared.tasks import apart
 from services.shared.told import read_told
 

@@ -16,7 +16,7 @@ from contracts.ports import LanguageModel, TextStore
 from contracts.v1.entries import Entry
 from services.shared import telemetry
 from services.shared.cache import Cache
-from services.shared.core.model_summaries import (
+from services.shared.context.model_summaries import (
     Form,
     InvalidSummary,
     Written,

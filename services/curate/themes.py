@@ -6,7 +6,7 @@ from contracts.ports import Selection, TextStore, VectorStore
 from contracts.v1.overview import ThemeProposal, ThemeProposalsReply, ThemeProposalsRequest
 from services.curate.sessions import read_newest
 from services.curate.vectors import vectors_of
-from services.shared.core.clusters import Topic, topics_of
+from services.shared.context.clusters import Topic, topics_of
 from services.shared.tasks import apart
 
 _READ = 1000

@@ -18,7 +18,7 @@ from services.dedupe.settings import DedupeSettings
 from services.shared.app import Host, Service
 from services.shared.bus.extraction import offer_to_read
 from services.shared.bus.worker import Stage, read_json
-from services.shared.core.fingerprint import warm_up
+from services.shared.dedup.fingerprint import warm_up
 
 
 async def build(host: Host) -> Service:

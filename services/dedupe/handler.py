@@ -28,11 +28,11 @@ from contracts.v1.facts import ProposedFact
 from contracts.v1.turns import Proposal
 from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
-from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
-from services.shared.core.frames import stated
-from services.shared.core.repeats import find_canonical, likeness, prints_of
-from services.shared.core.salience import detect_type, importance, wants_saving
+from services.shared.dedup.fingerprint import MOST_SIMILAR, near_keys, nearness
+from services.shared.dedup.repeats import find_canonical, likeness, prints_of
 from services.shared.erasures import erased_at
+from services.shared.lifecycle.salience import detect_type, importance, wants_saving
+from services.shared.privacy.frames import stated
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)

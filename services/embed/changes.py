@@ -14,11 +14,7 @@ from contracts.ports import Embedder, Filters, Key, Reader, Scope, Selection, Te
 from contracts.v1.claims import Change, Reading, Relation
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.capacity import is_protected
-from services.shared.core.embedding import made_by, states_anything
-from services.shared.core.frames import as_stated
-from services.shared.core.lineage import conflict_key, fact_keys, restored_from
-from services.shared.core.own_words import own_words
+from services.shared.context.embedding import made_by, states_anything
 from services.shared.knowledge.changes import (
     Judgement,
     compared_text,
@@ -27,7 +23,11 @@ from services.shared.knowledge.changes import (
     stated,
     to_compare,
 )
+from services.shared.lifecycle.lineage import conflict_key, fact_keys, restored_from
 from services.shared.lineage import flag, joined, put_away, undecided
+from services.shared.privacy.frames import as_stated
+from services.shared.privacy.own_words import own_words
+from services.shared.ranking.capacity import is_protected
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from services.embed.changes import AS_A_RULE, NONE, Lineage, Rules, with_verdict
 from services.embed.neighbours import Neighbourhood
 from services.shared import telemetry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import embed_again, embed_each, made_by, out_of_use
-from services.shared.core.neighbour_tags import with_proposed
+from services.shared.context.embedding import embed_again, embed_each, made_by, out_of_use
+from services.shared.ranking.neighbour_tags import with_proposed
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contracts.ports import EntryStore, Filters, Key, Scope, SemanticHit, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, NeighbourTag
 from services.shared.changes import change_entries
-from services.shared.core.neighbour_tags import NEAREST, is_evidence, proposed, wants_tags, without_sources
+from services.shared.ranking.neighbour_tags import NEAREST, is_evidence, proposed, wants_tags, without_sources
 
 _AT_ONCE = 8
 

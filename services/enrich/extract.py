@@ -17,9 +17,9 @@ from contracts.v1.entries import Entry, EntryEvent, EntryRef, ExtractionWanted
 from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries
-from services.shared.core.echoes import without_blocks
-from services.shared.core.embedding import BY_MODEL, meant, own_text, states_anything
-from services.shared.core.salience import is_small_talk
+from services.shared.context.echoes import without_blocks
+from services.shared.context.embedding import BY_MODEL, meant, own_text, states_anything
+from services.shared.lifecycle.salience import is_small_talk
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader, is_private
 from services.shared.reading.by_model import LONGEST_TURN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from contracts.ports import Annotation, Annotator, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
 from services.shared.changes import change_entries
-from services.shared.core.pinning import weighed
-from services.shared.core.salience import importance, repeat_boost
+from services.shared.lifecycle.pinning import weighed
+from services.shared.lifecycle.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
 _SURE_ENOUGH = 0.6

@@ -21,12 +21,12 @@ from services.cli.common import fail, out
 from services.eval.datasets import chats
 from services.shared.app import open_embedder_of
 from services.shared.commands.formats import FormatError, Question
-from services.shared.core.analysis import telling_terms
-from services.shared.core.embedding import embed_each, made_by
-from services.shared.core.sessions import sessions_of
-from services.shared.core.summaries import Sentence
+from services.shared.context.embedding import embed_each, made_by
+from services.shared.context.summaries import Sentence
 from services.shared.knowledge.profile import claimed
 from services.shared.knowledge.summaries import session_summary, spine_of
+from services.shared.language.analysis import telling_terms
+from services.shared.lifecycle.sessions import sessions_of
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n

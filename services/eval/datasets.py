@@ -15,7 +15,7 @@ from contracts.v1.turns import EntryType, Role, Turn
 from services.eval.metrics import DEEPEST
 from services.shared.commands.formats import FormatError, Question, Source, read_locomo_questions, read_turns
 from services.shared.commands.formats.source import checked, later, parsed
-from services.shared.core.names import Name, likeness
+from services.shared.entities.names import Name, likeness
 
 GOLDEN = Path(__file__).with_name("golden.json")
 """The golden cases that are part of memorybus."""

@@ -23,9 +23,9 @@ from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host
 from services.shared.commands.formats import Question
 from services.shared.commands.progress import Progress
-from services.shared.core.features import Found, features_of
-from services.shared.core.profile import WEIGHTS
-from services.shared.core.scoring import Floats
+from services.shared.ranking.features import Found, features_of
+from services.shared.ranking.model import WEIGHTS
+from services.shared.ranking.scoring import Floats
 
 _STEPS = 50
 _ENOUGH = 1e-6

@@ -8,7 +8,7 @@ import string
 from dataclasses import replace
 
 from services.eval.datasets import Dataset
-from services.shared.core.analysis import words_asked
+from services.shared.language.analysis import words_asked
 
 _WORD = re.compile(r"[A-Za-z]+")
 

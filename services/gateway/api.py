@@ -39,7 +39,7 @@ from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
-from services.shared.core.wrappers import as_spoken
+from services.shared.privacy.wrappers import as_spoken
 from services.shared.refused import RefusedTurns, in_place_of
 
 Json = dict[str, Any]

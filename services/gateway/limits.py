@@ -23,7 +23,7 @@ from services.gateway.settings import GatewaySettings
 from services.shared import telemetry
 from services.shared.bus.connection import UNANSWERED
 from services.shared.bus.streams import Bus
-from services.shared.core.chat_commands import command_in
+from services.shared.privacy.chat_commands import command_in
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from contracts.v1.chat import ChatVerb
 from services.gateway.callers import Caller
 from services.gateway.confined import about_all_spaces
 from services.gateway.problems import Problem
-from services.shared.core.chat_commands import command_in
+from services.shared.privacy.chat_commands import command_in
 
 _DOES: dict[ChatVerb, Answer[Any, Any]] = {
     "recall": flow.RETRIEVE,

@@ -10,7 +10,7 @@ from contracts.paths import VERB_OF, TruncateReply
 from contracts.v1.commands import ListReply
 from contracts.v1.edits import BulkFailure, BulkReply
 from contracts.v1.entries import Entry, Status
-from services.shared.core.sayings import is_said_elsewhere
+from services.shared.lifecycle.sayings import is_said_elsewhere
 
 if TYPE_CHECKING:
     from services.gateway.api import Edge

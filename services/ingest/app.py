@@ -31,7 +31,7 @@ from services.shared.bus.dead_letters import number_of
 from services.shared.bus.fairness import load_of_turn
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
-from services.shared.core.bounded import as_read
+from services.shared.language.bounded import as_read
 from services.shared.preferences import PreferenceReader
 from services.shared.refused import RefusedTurns
 

@@ -27,11 +27,11 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
-from services.shared.core.frames import frame_after
-from services.shared.core.text import composed, why_unfit
-from services.shared.core.wrappers import as_spoken
 from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
+from services.shared.language.text import composed, why_unfit
+from services.shared.privacy.frames import frame_after
+from services.shared.privacy.wrappers import as_spoken
 from services.shared.tasks import beside_the_loop
 
 T = TypeVar("T")

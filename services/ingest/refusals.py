@@ -15,9 +15,9 @@ from contracts import subjects
 from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
-from services.shared.core.unwanted import is_unwanted
-from services.shared.core.wrappers import as_spoken
 from services.shared.preferences import PreferenceReader, Reason
+from services.shared.privacy.unwanted import is_unwanted
+from services.shared.privacy.wrappers import as_spoken
 from services.shared.refused import RefusedTurns
 
 Scrub = Callable[[Collection[int]], Awaitable[None]]

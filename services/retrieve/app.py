@@ -22,8 +22,8 @@ from services.retrieve.speakers import Speakers
 from services.retrieve.weights import load_weights
 from services.shared.app import Host, Service
 from services.shared.bus.requests import RequestHandler
-from services.shared.core.profile import profile
 from services.shared.preferences import OwnSettings, PreferenceReader, Reason
+from services.shared.ranking.model import profile
 from services.shared.vectors.swappable import using
 
 

@@ -13,13 +13,13 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.legs import Memory
 from services.retrieve.settings import RetrieveSettings
-from services.shared.core.analysis import STOP_WORDS
-from services.shared.core.cards import Card
-from services.shared.core.names import plain_name, plain_words_of
+from services.shared.context.cards import Card
 from services.shared.decided import read_both, read_decisions
+from services.shared.entities.names import plain_name, plain_words_of
 from services.shared.knowledge.facts import Known, facts_by_entity, known_of
 from services.shared.knowledge.people import Decisions, People
 from services.shared.knowledge.profile import ME, Pairs
+from services.shared.language.analysis import STOP_WORDS
 from services.shared.told import read_told
 
 _MOST_CARDS = 4

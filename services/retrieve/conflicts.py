@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import telling_terms
-from services.shared.core.identifiers import identifiers_in, named_in
-from services.shared.core.lineage import changed_in_part_by, outdated_facts
-from services.shared.core.scoring import Ranked
-from services.shared.core.traits import terms_in
+from services.shared.entities.identifiers import identifiers_in, named_in
+from services.shared.language.analysis import telling_terms
+from services.shared.language.traits import terms_in
+from services.shared.lifecycle.lineage import changed_in_part_by, outdated_facts
+from services.shared.ranking.scoring import Ranked
 
 _MOST = 8
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 from contracts.ports import TextStore, Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
-from services.shared.core.repeats import prints_of
+from services.shared.dedup.repeats import prints_of
 from services.shared.tasks import beside_the_loop
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from contracts.ports import EntryStore, Filters, Key, Scope, Selection, SemanticHit, Unavailable, VectorStore
 from contracts.v1.entries import Entry
 from services.retrieve.legs import Legs, Memory, by_id
-from services.shared.core.lineage import superseded_after, was_rejected
+from services.shared.lifecycle.lineage import superseded_after, was_rejected
 
 _LOOKED_AT = 24
 """Later statements of each leg that may have changed something."""

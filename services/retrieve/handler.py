@@ -30,22 +30,23 @@ from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import as_asked_for, filters_of, narrowed, said_within
 from services.shared import tracing
-from services.shared.core.analysis import is_foreign
-from services.shared.core.asked_times import asks_for_former
-from services.shared.core.context import MOST_PINNED
-from services.shared.core.dates import in_zone, zone_of
-from services.shared.core.features import Found, in_first_person, that_tell
-from services.shared.core.fitting import how_many_fit, size_of
-from services.shared.core.identifiers import identifiers_in, named_in
-from services.shared.core.lookalikes import arranged
-from services.shared.core.profile import profile, shortlist
-from services.shared.core.ranking import (
+from services.shared.context.block import MOST_PINNED
+from services.shared.entities.identifiers import identifiers_in, named_in
+from services.shared.erasures import is_hidden
+from services.shared.knowledge.newest import LOOKED_AT, newest_first
+from services.shared.language.analysis import is_foreign
+from services.shared.language.text import beginning, composed
+from services.shared.lifecycle.fitting import how_many_fit, size_of
+from services.shared.ranking.features import Found, in_first_person, that_tell
+from services.shared.ranking.fusion import (
     maximal_marginal_relevance,
     pairwise_similarity,
     reciprocal_rank_fusion,
     tag_counts,
 )
-from services.shared.core.scoring import (
+from services.shared.ranking.lookalikes import arranged
+from services.shared.ranking.model import profile, shortlist
+from services.shared.ranking.scoring import (
     Candidate,
     Ranked,
     Weights,
@@ -56,11 +57,10 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
-from services.shared.core.text import beginning, composed
-from services.shared.core.time_spans import asks_of_then, times_of_telling
-from services.shared.erasures import is_hidden
-from services.shared.knowledge.newest import LOOKED_AT, newest_first
 from services.shared.tasks import beside_the_loop
+from services.shared.temporal.asked_times import asks_for_former
+from services.shared.temporal.dates import in_zone, zone_of
+from services.shared.temporal.time_spans import asks_of_then, times_of_telling
 
 log = logging.getLogger(__name__)
 

@@ -31,10 +31,10 @@ from services.retrieve.questions import Embedding
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.spelling import as_the_model_reads_it, find_corrections
 from services.shared import telemetry, tracing
-from services.shared.core.identifiers import other_spellings
-from services.shared.core.scoring import Candidate
-from services.shared.core.time_spans import Span
-from services.shared.core.typing_errors import respelled
+from services.shared.entities.identifiers import other_spellings
+from services.shared.language.typing_errors import respelled
+from services.shared.ranking.scoring import Candidate
+from services.shared.temporal.time_spans import Span
 
 log = logging.getLogger(__name__)
 

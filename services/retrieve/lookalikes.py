@@ -18,10 +18,10 @@ from services.retrieve.formerly import superseded_up_to
 from services.retrieve.seen import Seen, pool_of
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.visibility import as_asked_for
-from services.shared.core.features import that_tell
-from services.shared.core.lookalikes import Alike, Wanted, alike_among, of_lineage
-from services.shared.core.sayings import is_said_within
-from services.shared.core.scoring import Candidate, Weights, rank
+from services.shared.lifecycle.sayings import is_said_within
+from services.shared.ranking.features import that_tell
+from services.shared.ranking.lookalikes import Alike, Wanted, alike_among, of_lineage
+from services.shared.ranking.scoring import Candidate, Weights, rank
 
 _MOST = 12
 """Entries that are read of each time."""

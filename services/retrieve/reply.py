@@ -19,15 +19,15 @@ from contracts.v1.retrieval import (
     RetrieveRequest,
     Signals,
 )
-from services.shared.core.analysis import telling_terms
-from services.shared.core.cards import Card
-from services.shared.core.context import assemble
-from services.shared.core.dates import named_dates
-from services.shared.core.fitting import cut, size_of
-from services.shared.core.importance import living
-from services.shared.core.passages import passage
-from services.shared.core.scoring import Ranked
-from services.shared.core.time_spans import spans_named, without
+from services.shared.context.block import assemble
+from services.shared.context.cards import Card
+from services.shared.context.passages import passage
+from services.shared.language.analysis import telling_terms
+from services.shared.lifecycle.fitting import cut, size_of
+from services.shared.lifecycle.importance import living
+from services.shared.ranking.scoring import Ranked
+from services.shared.temporal.dates import named_dates
+from services.shared.temporal.time_spans import spans_named, without
 
 _SNIPPET_CHARS = 200
 _LINE = 1000

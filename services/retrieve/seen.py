@@ -9,8 +9,8 @@ from itertools import chain
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.legs import Legs
-from services.shared.core.lookalikes import Alike
-from services.shared.core.scoring import Ranked
+from services.shared.ranking.lookalikes import Alike
+from services.shared.ranking.scoring import Ranked
 
 _POOL = 1.5  # how many times the limit is diversified over
 _LEAST_POOL = 18

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.shared.core.context import CARD_SHARE, PINNED_SHARE
+from services.shared.context.block import CARD_SHARE, PINNED_SHARE
 from services.shared.settings import ServiceSettings
 
 

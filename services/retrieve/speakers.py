@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from contracts.ports import EntryStore, Scope, Selection, Unavailable
 from contracts.v1.entries import Entry
 from services.shared.cache import Cache
-from services.shared.core.analysis import telling_terms
+from services.shared.language.analysis import telling_terms
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
 _MOST_SCOPES = 10_000

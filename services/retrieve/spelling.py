@@ -6,9 +6,9 @@ import asyncio
 from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
-from services.shared.core.analysis import stems
-from services.shared.core.spelling import other_spellings
-from services.shared.core.typing_errors import correctable, is_likely, meant_by, respelled, variants
+from services.shared.language.analysis import stems
+from services.shared.language.spelling import other_spellings
+from services.shared.language.typing_errors import correctable, is_likely, meant_by, respelled, variants
 
 _MOST = 3
 """Words of a question that are corrected: a question full of unknown words is about something else."""

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry, Status
 from contracts.v1.retrieval import RetrieveRequest
-from services.shared.core.sayings import as_of, as_there, told_in
-from services.shared.core.time_spans import Span
+from services.shared.lifecycle.sayings import as_of, as_there, told_in
+from services.shared.temporal.time_spans import Span
 
 _FARTHEST = timedelta(hours=14)
 """How far from UTC a day may begin."""

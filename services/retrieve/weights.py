@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
-from services.shared.core.profile import WEIGHTS
+from services.shared.ranking.model import WEIGHTS
 from services.shared.settings import UnusableSetting
 
 _LARGEST = 1024 * 1024

@@ -1,1 +1,1 @@
-"""What the workers have in common: wiring, failure policy, adapters, and the pure core."""
+"""What the workers have in common: wiring, failure policy, adapters, and what is pure."""

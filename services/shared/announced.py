@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from services.shared.cache import Cache
-from services.shared.core.unwanted import announces
+from services.shared.privacy.unwanted import announces
 
 MOST = 512
 """Conversations in mind; the one that was quiet longest goes first."""

@@ -12,9 +12,9 @@ from contracts.ports import Key, Record, TextStore
 from contracts.v1.entries import Entry
 from services.shared import telemetry
 from services.shared.changes import change_entries
-from services.shared.core.capacity import is_protected
-from services.shared.core.lineage import conflict_key, fact_keys, superseded_if_active, superseded_in_part
 from services.shared.knowledge.changes import effect, outdated_by
+from services.shared.lifecycle.lineage import conflict_key, fact_keys, superseded_if_active, superseded_in_part
+from services.shared.ranking.capacity import is_protected
 
 MOST_NAMED = 8
 """Entries that one supersedes, or conflicts with, at most."""

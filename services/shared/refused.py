@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from contracts.v1.turns import Turn
 from services.shared.announced import MOST, QUIET_SECONDS, Announced
 from services.shared.cache import Cache
-from services.shared.core.unwanted import announces, refuses_itself
+from services.shared.privacy.unwanted import announces, refuses_itself
 
 _MOST_TURNS = 16
 """Turns of a user in a conversation that are in mind, the latest."""

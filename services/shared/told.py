@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from contracts.ports import EntryStore, Key
 from contracts.v1.entries import Entry
-from services.shared.core.rollups import sources_told, told_by
+from services.shared.context.rollups import sources_told, told_by
 
 
 async def as_told(entry: Entry, store: EntryStore) -> Entry:

@@ -18,8 +18,8 @@ from contracts.v1.profile import ProfileRequest
 from services.curate import cards, loops
 from services.curate import profile as profiles
 from services.curate.commands import shorten_items
-from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
+from services.shared.lifecycle.fitting import size_of
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.test_edits import Desk
 from tests.claims import a_claim, a_task

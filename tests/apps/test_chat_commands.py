@@ -28,8 +28,8 @@ from services.curate import chat_commands, conflicts, control, privacy
 from services.curate.chat_commands import Actions
 from services.curate.edits import Editor
 from services.retrieve.reply import item_of
-from services.shared.core.scoring import Candidate, Ranked
 from services.shared.errors import Rejected
+from services.shared.ranking.scoring import Candidate, Ranked
 from tests.apps.fakes import FakeInFlight, FakeReader
 from tests.apps.settling import settle
 from tests.apps.test_forgetting import DAY, places, say, the_entry

@@ -15,13 +15,13 @@ from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
 from services.dedupe.handler import NotLogged, candidate_entry, judge, judge_proposals, tell
 from services.shared import telemetry
-from services.shared.core import repeats
-from services.shared.core.fingerprint import MOST_SIMILAR, digests_of
-from services.shared.core.reading import Reading
-from services.shared.core.repeats import Likeness, find_canonical
-from services.shared.core.sayings import repeated_by
-from services.shared.core.similarity import same_statement
+from services.shared.dedup import repeats
+from services.shared.dedup.canonical import Reading
+from services.shared.dedup.fingerprint import MOST_SIMILAR, digests_of
+from services.shared.dedup.repeats import Likeness, find_canonical
+from services.shared.dedup.similarity import same_statement
 from services.shared.erasures import erased_record
+from services.shared.lifecycle.sayings import repeated_by
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import a_proposal, a_turn, outcomes_of
 from tests.stores.changing import modify

@@ -18,8 +18,8 @@ from services.curate import commands
 from services.curate.edits import Editor
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
-from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
+from services.shared.lifecycle.fitting import size_of
 from tests.apps.fakes import FakeAnnotator, FakeEmbedder
 from tests.apps.test_forgetting import DAY, embed, places, say, the_entry
 from tests.stores.builders import NOON, a_proposal, outcomes_of

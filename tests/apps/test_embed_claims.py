@@ -14,8 +14,8 @@ from contracts.v1.claims import Reading
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
 from services.shared.commands.transfer import read_archive, write_archive
-from services.shared.core.editing import Edit, edited
-from services.shared.core.rollups import without
+from services.shared.context.rollups import without
+from services.shared.lifecycle.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.vectors.reindexer import Reindexer
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, home

@@ -18,8 +18,8 @@ from contracts.v1.turns import LoggedTurn
 from services.curate.privacy import DataStores, forget
 from services.curate.reread import read_anew
 from services.embed.handler import embed_entries
-from services.shared.core.context import HEAD, TAIL
-from services.shared.core.editing import Edit, edited
+from services.shared.context.block import HEAD, TAIL
+from services.shared.lifecycle.editing import Edit, edited
 from services.shared.vectors.reindexer import Reindexer
 from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home
 from tests.stores.builders import NOON, minutes

@@ -13,8 +13,8 @@ from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleRequest
 from contracts.v1.sessions import SessionsRequest
 from services.curate import loops, sessions
 from services.curate.commands import shorten_items
-from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
+from services.shared.lifecycle.fitting import size_of
 from tests.apps.test_edits import Desk
 from tests.claims import a_task, an_end_of
 from tests.stores.builders import NOON, an_entry, store_entries

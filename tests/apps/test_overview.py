@@ -17,8 +17,8 @@ from contracts.v1.overview import (
 )
 from services.curate import overview
 from services.shared.commands import transfer
-from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
+from services.shared.lifecycle.fitting import size_of
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.test_edits import Desk
 from tests.apps.test_forgetting import embed, places

@@ -14,8 +14,8 @@ from contracts.v1.entries import Entry
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from services.curate import profile as profiles
 from services.curate import sessions
-from services.shared.core.fitting import size_of
 from services.shared.knowledge.profile import SURE
+from services.shared.lifecycle.fitting import size_of
 from tests.apps.test_edits import Desk
 from tests.claims import a_claim
 from tests.stores.builders import NOON, an_entry, store_entries

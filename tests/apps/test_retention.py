@@ -12,7 +12,7 @@ import pytest
 from contracts.ports import Selection, SpaceSize, TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry
 from services.curate.retention import expire, make_room
-from services.shared.core.capacity import Ageing
+from services.shared.ranking.capacity import Ageing
 from tests.apps.fakes import FakeVectors
 from tests.stores.builders import an_entry, store_entries
 

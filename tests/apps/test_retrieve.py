@@ -20,7 +20,7 @@ from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import is_visible
-from services.shared.core.sayings import renewed
+from services.shared.lifecycle.sayings import renewed
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
 from tests.apps.settling import settle

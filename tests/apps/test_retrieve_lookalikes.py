@@ -12,7 +12,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
-from services.shared.core.editing import Edit, edited
+from services.shared.lifecycle.editing import Edit, edited
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import an_entry, store_entries

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.ports import TextStore
 from contracts.v1.entries import Entry
-from services.shared.core.lineage import superseded
+from services.shared.lifecycle.lineage import superseded
 from tests.apps.test_retrieve_lookalikes import asked
 from tests.stores.builders import an_entry
 

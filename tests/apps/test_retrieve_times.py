@@ -18,7 +18,7 @@ from services.ingest.handler import propose
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.visibility import narrowed
-from services.shared.core.time_spans import Span
+from services.shared.temporal.time_spans import Span
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import an_entry, store_entries

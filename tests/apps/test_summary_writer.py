@@ -20,7 +20,7 @@ from contracts.v1.overview import SummaryRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from services.curate import control, overview, sessions, summary_writer
 from services.curate.summary_writer import SummaryWriter
-from services.shared.core.model_summaries import ROLLING_FORM
+from services.shared.context.model_summaries import ROLLING_FORM
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
 from tests.claims import a_claim

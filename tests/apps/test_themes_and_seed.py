@@ -16,7 +16,7 @@ from services.shared.errors import Rejected
 from tests.apps.fakes import FakeVectors
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, store_entries
-from tests.unit.core.test_core_clusters import BREAD
+from tests.unit.context.test_context_clusters import BREAD
 
 
 async def embedded(store: TextStore, vectors: FakeVectors, **fields: object) -> list[Entry]:

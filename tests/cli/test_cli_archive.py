@@ -21,9 +21,9 @@ from services.curate.retention import own_limits
 from services.shared.changes import change_record
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
-from services.shared.core.editing import Edit, edited
-from services.shared.core.sayings import not_said_in, renewed
 from services.shared.erasures import erased_record
+from services.shared.lifecycle.editing import Edit, edited
+from services.shared.lifecycle.sayings import not_said_in, renewed
 from services.shared.preferences import Mark, Marks, Reason
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server

@@ -13,7 +13,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.cli.demo import GO_ON, play
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.shared.commands.formats import Source, read_turns
-from services.shared.core.text import normalize
+from services.shared.language.text import normalize
 from tests.cli.fake_memory import FakeMemory
 
 

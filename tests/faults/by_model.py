@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from contracts.v1.entries import Entry
-from services.shared.core.embedding import is_read_by_model
+from services.shared.context.embedding import is_read_by_model
 from tests.faults.findings import Findings
 from tests.stores.drawing import a_claim
 

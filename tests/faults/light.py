@@ -32,7 +32,10 @@ class WordHashEmbedder:
         return np.stack([_direction(text) for text in texts])
 
     async def embed_and_read(self, texts: Sequence[str]) -> tuple[Vector, list[Reading]]:
-        return await self.embed(texts), list(map(_reading, texts))
+        return await self.embed(texts), await self.read(texts)
+
+    async def read(self, texts: Sequence[str]) -> list[Reading]:
+        return list(map(_reading, texts))
 
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> list[Relation]:
         return [Relation(0, 0, 0, 1) if _MOVED in new else Relation(1, 0, 0, 0) for _, new in pairs]

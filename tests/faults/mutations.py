@@ -18,8 +18,8 @@ from services.curate import control, edits
 from services.retrieve import visibility
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
-from services.shared.core import repeats
-from services.shared.core.reading import Reading
+from services.shared.dedup import repeats
+from services.shared.dedup.canonical import Reading
 from services.shared.stores import decisions
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.scopes import scope_key

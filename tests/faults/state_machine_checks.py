@@ -15,7 +15,7 @@ from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryRefused,
 from contracts.v1.turns import WORDLESS
 from contracts.values import StageCounts
 from services.curate import reconcile
-from services.shared.core.capacity import is_protected
+from services.shared.ranking.capacity import is_protected
 from tests.faults.state_machine_model import MARKERS, Group, Model, TurnKey, group_of
 from tests.faults.state_machine_ports import TinyEmbedder
 from tests.faults.state_machine_world import World

@@ -30,8 +30,9 @@ from services.curate import retention
 from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
-from services.shared.core import capacity, repeats
-from services.shared.core.reading import Reading, read
+from services.shared.dedup import repeats
+from services.shared.dedup.canonical import Reading, read
+from services.shared.ranking import capacity
 from services.shared.stores.sqlite import SqliteTextStore, suppression
 from tests.faults.misbehaving_bus import Message, MisbehavingBus
 from tests.faults.state_machine_ports import ExactVectors, Trouble

@@ -21,8 +21,8 @@ from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
 from services.ingest import handler as ingest
-from services.shared.core.capacity import Ageing
 from services.shared.errors import Rejected
+from services.shared.ranking.capacity import Ageing
 from services.shared.stores import moments
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.faults.misbehaving_bus import STAGES, Message, MisbehavingBus

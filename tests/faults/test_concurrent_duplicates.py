@@ -26,9 +26,9 @@ from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import propose
 from services.shared.client import MemoryClient, memory_client
-from services.shared.core.similarity import same_statement
-from services.shared.core.text import normalize
+from services.shared.dedup.similarity import same_statement
 from services.shared.errors import RequestFailed
+from services.shared.language.text import normalize
 from tests.faults.replicas import Replicas, replicas, send
 from tests.polling import eventually
 from tests.servers import opensearch

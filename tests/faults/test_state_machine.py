@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import run_state_machine_as_test
 
-from services.shared.core.fingerprint import fingerprint
-from services.shared.core.reading import read
-from services.shared.core.similarity import same_statement
+from services.shared.dedup.canonical import read
+from services.shared.dedup.fingerprint import fingerprint
+from services.shared.dedup.similarity import same_statement
 from tests.faults.state_machine import Memory
 from tests.faults.state_machine_model import STATEMENTS, Statement
 from tests.faults.state_machine_mutations import FOUND_FROM, MUTATIONS

@@ -24,8 +24,8 @@ from services.shared.bus.connection import connect
 from services.shared.bus.in_flight import NatsInFlight, has_trace, turn_in
 from services.shared.bus.provisioning import provision
 from services.shared.bus.streams import Bus
-from services.shared.core.fingerprint import fingerprint
-from services.shared.core.reading import read
+from services.shared.dedup.canonical import read
+from services.shared.dedup.fingerprint import fingerprint
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.letters import a_letter

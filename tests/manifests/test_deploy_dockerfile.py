@@ -170,7 +170,8 @@ def test_what_is_copied_exists_and_is_not_ignored(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["services/cli/example.jsonl", "services/shared/core/data/lexicon.txt", "contracts/schemas/v1/turn.json"]
+    "file",
+    ["services/cli/example.jsonl", "services/shared/language/data/lexicon.txt", "contracts/schemas/v1/turn.json"],
 )
 def test_data_files_of_the_packages_are_in_the_context(file: str) -> None:
     assert (deploy.ROOT / file).exists()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from services.shared.core.chat_commands import asks_to_forget, command_in
+from services.shared.privacy.chat_commands import asks_to_forget, command_in
 
 
 class Phrase(NamedTuple):

@@ -17,7 +17,7 @@ from services.eval.metrics import means
 from services.retrieve.weights import load_weights
 from services.shared.commands.formats import FormatError, Question
 from services.shared.commands.progress import untold
-from services.shared.core.profile import WEIGHTS
+from services.shared.ranking.model import WEIGHTS
 
 NAMES = list(WEIGHTS)
 TOLD = NAMES.index("spk")

@@ -20,7 +20,7 @@ from services.eval.runs import Asked, evaluate
 from services.eval.variants import BadSweep, Variant, sweep
 from services.retrieve.settings import RetrieveSettings
 from services.shared.commands.formats import Question
-from services.shared.core.profile import WEIGHTS
+from services.shared.ranking.model import WEIGHTS
 
 SAID = [
     "I row.",

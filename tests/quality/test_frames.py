@@ -21,11 +21,11 @@ from services.dedupe.handler import judge_proposals
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
 from services.ingest.handler import Arrived, log_turns
-from services.shared.core.context import assemble
-from services.shared.core.frames import stated
+from services.shared.context.block import assemble
+from services.shared.privacy.frames import stated
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeReader, FakeVectors
-from tests.unit.core.test_core_context import Characters
+from tests.unit.context.test_context_block import Characters
 
 _NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _ASSISTANT = "assistant> "

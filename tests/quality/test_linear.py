@@ -15,12 +15,16 @@ from types import ModuleType
 
 import pytest
 
-from services.shared.core.bounded import as_read
+from services.shared.language.bounded import as_read
 from tests.attacks import COMMON, SHAPES, fragments, mixed, run_of
 from tests.readers import expressions, modules, readers
 from tests.sizes import LONG
 
-_CORE = "services.shared.core."
+_SHARED = "services.shared."
+_PURE = tuple(
+    f"{_SHARED}{package}."
+    for package in ("context", "dedup", "entities", "language", "lifecycle", "privacy", "ranking", "temporal")
+)
 _LENGTH = 8000 if LONG else 4000
 _NOTICEABLE = 0.02 if LONG else 0.01  # seconds
 _GROWTH = 9.0
@@ -33,13 +37,13 @@ _ANCHORED = {
 }
 
 _OF_WORDS = {
-    f"{_CORE}{name}"
+    f"{_SHARED}{name}"
     for name in (
-        "features.in_first_person",
-        "mentions.mentions",
-        "statements.is_one_of_several",
-        "typing_errors.meant_by",
-        "typing_errors.variants",
+        "ranking.features.in_first_person",
+        "entities.mentions.mentions",
+        "context.statements.is_one_of_several",
+        "language.typing_errors.meant_by",
+        "language.typing_errors.variants",
     )
 }
 """What is given a word, a name or a topic, which its callers hold short."""
@@ -91,13 +95,13 @@ def _named(module: ModuleType) -> list[re.Pattern[str]]:
 
 @pytest.mark.parametrize("module", modules("services."), ids=lambda module: module.__name__)
 def test_expressions_take_time_that_grows_with_the_text(module: ModuleType) -> None:
-    """Those of the core are mostly asked of a clause, which is no longer than this; the others of texts as sent."""
-    is_core = module.__name__.startswith(_CORE)
+    """Those of the pure packages are mostly asked of a clause, no longer than this; the others of texts as sent."""
+    is_pure = module.__name__.startswith(_PURE)
     slow: list[str] = []
     for expression in _named(module):
         some = [*fragments(expression), *COMMON]
         Random(len(some)).shuffle(some)
-        if is_core:
+        if is_pure:
             slow += _endless(expression, some[:_OF_EXPRESSION])
         else:
             slow += _slow(expression.pattern[:200], partial(_found, expression), some[:_OF_EXPRESSION])
@@ -115,7 +119,7 @@ def _endless(expression: re.Pattern[str], some: list[str]) -> list[str]:
     return [f"{expression.pattern[:200]}: {one!r}" for one in slow if _took(asked, texts[one]) > _OF_CLAUSE]
 
 
-@pytest.mark.parametrize("module", modules(_CORE), ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", modules(_PURE), ids=lambda module: module.__name__)
 def test_readers_take_time_that_grows_with_the_text(module: ModuleType) -> None:
     slow: list[str] = []
     for number, (name, read) in enumerate((name, read) for name, read in readers(module) if name not in _OF_WORDS):

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from services.bench.duplicates import Merges, judged, read_pairs
-from services.shared.core.fingerprint import fingerprint
-from services.shared.core.reading import read
-from services.shared.core.similarity import compare, same_statement
+from services.shared.dedup.canonical import read
+from services.shared.dedup.fingerprint import fingerprint
+from services.shared.dedup.similarity import compare, same_statement
 
 PAIRS = read_pairs(Path(__file__).with_name("lookalikes.tsv"))
 KINDS = {

@@ -11,8 +11,8 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.bench.duplicates import Merges, Pair, exactly, judged, read_pairs, simhash_alike
 from services.dedupe.handler import candidate_entry, judge
-from services.shared.core.fingerprint import near_keys
-from services.shared.core.similarity import compare, same_statement
+from services.shared.dedup.fingerprint import near_keys
+from services.shared.dedup.similarity import compare, same_statement
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PAIRS = read_pairs(Path(__file__).with_name("near_duplicates.tsv"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from contracts.ports import Vector
 from contracts.v1.entries import Entry
-from services.shared.core.neighbour_tags import proposed
 from services.shared.embedders.minilm import MiniLmEmbedder
+from services.shared.ranking.neighbour_tags import proposed
 from tests.stores.builders import an_entry
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from services.shared.core.own_words import own_words
+from services.shared.privacy.own_words import own_words
 
 LINES = [
     line.split("\t")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.shared.core.unwanted import is_unwanted
+from services.shared.privacy.unwanted import is_unwanted
 
 LINES = (Path(__file__).parent / "unwanted.tsv").read_text().splitlines()
 SAID = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")]

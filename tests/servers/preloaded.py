@@ -9,7 +9,7 @@ import services.cli.up  # noqa: F401
 import tests.faults.launcher
 import tests.servers.qdrant_standin  # noqa: F401
 from services.gateway import api
-from services.shared.core.fingerprint import warm_up
+from services.shared.dedup.fingerprint import warm_up
 from services.shared.tokens import Cl100kCounter
 
 api.paths(version("memorybus"))

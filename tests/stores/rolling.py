@@ -18,7 +18,7 @@ from services.curate import ageing
 from services.curate.ageing import Ages
 from services.curate.privacy import DataStores
 from services.curate.rollups import RollUps
-from services.shared.core.repeats import prints_of
+from services.shared.dedup.repeats import prints_of
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.stores.builders import a_proposal, a_turn, entry_of, store_entries
 

@@ -14,7 +14,7 @@ from contracts.v1.claims import Reading
 from contracts.v1.rollups import RollUpsRequest, RollUpUndoRequest
 from services.curate import ageing, rollups
 from services.curate.ageing import Ages
-from services.shared.core.rollups import drafts
+from services.shared.context.rollups import drafts
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeReader, FakeVectors, claim
 from tests.apps.settling import settle
@@ -34,7 +34,7 @@ from tests.stores.rolling import (
     texts,
     the_roll_up,
 )
-from tests.unit.core.test_core_clusters import BREAD
+from tests.unit.context.test_context_clusters import BREAD
 
 
 async def test_what_is_old_is_rolled_up_by_topic_and_its_originals_are_archived(

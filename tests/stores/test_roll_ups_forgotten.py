@@ -34,7 +34,7 @@ from tests.stores.rolling import (
     texts,
     the_roll_up,
 )
-from tests.unit.core.test_core_clusters import BREAD
+from tests.unit.context.test_context_clusters import BREAD
 
 
 async def test_of_a_forgotten_original_no_byte_stays_in_the_roll_up(text_store: TextStore, user: str) -> None:

@@ -21,7 +21,7 @@ from contracts.v1.sessions import SessionsRequest
 from services.cli.rollup import _lines
 from services.curate import cards, loops, profile, sessions
 from services.curate.rollups import RollUps
-from services.shared.core.rollups import drafts, voices
+from services.shared.context.rollups import drafts, voices
 from tests.claims import a_claim, a_task, an_end_of
 from tests.stores.builders import a_proposal, a_turn, a_user, entry_of, store_entries
 from tests.stores.rolling import replica

@@ -15,7 +15,7 @@ from contracts.v1.claims import Change, Reading, Relation
 from contracts.v1.entries import Entry
 from services.embed import changes
 from services.embed.changes import Rules
-from services.shared.core.lineage import conflict_key
+from services.shared.lifecycle.lineage import conflict_key
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, claim
 from tests.apps.settling import settle
 from tests.apps.test_edits import Desk

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.ports import Accepted, Change, Filters, Overview, Scope, TextStore
 from contracts.v1.entries import Entry
-from services.shared.core.editing import Edit, edited
+from services.shared.lifecycle.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     NOON,

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.ports import Scope, Selection, TextStore
 from contracts.v1.entries import Entry, NeighbourTag, Saying
-from services.shared.core.neighbour_tags import source_label
+from services.shared.ranking.neighbour_tags import source_label
 from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
 from tests.stores.changing import modify
 

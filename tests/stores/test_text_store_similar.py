@@ -9,8 +9,8 @@ import pytest
 
 from contracts.ports import Accepted, Key, Outcome, Scope, TextStore
 from contracts.v1.entries import Entry
-from services.shared.core.fingerprint import MOST_SIMILAR
-from services.shared.core.repeats import find_canonical, prints_of
+from services.shared.dedup.fingerprint import MOST_SIMILAR
+from services.shared.dedup.repeats import find_canonical, prints_of
 from tests.stores.builders import (
     NOON,
     a_session,

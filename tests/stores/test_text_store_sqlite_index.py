@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import analyze
-from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.dedup.fingerprint import MOST_SIMILAR
+from services.shared.language.analysis import analyze
 from services.shared.stores import moments
 from services.shared.stores.sqlite import SqliteTextStore, postings, terms
 from services.shared.stores.words import words_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Claim, Slot
 from contracts.v1.entries import Entity, Entry
-from services.shared.core.summaries import ROLLING, Sentence, rolling_summary
+from services.shared.context.summaries import ROLLING, Sentence, rolling_summary
 from services.shared.knowledge.summaries import session_summary, spine_of
 from tests.claims import a_claim, a_task, an_end_of
 from tests.stores.builders import NOON, a_session, an_entry

@@ -9,7 +9,7 @@ from typing import get_args
 
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entity, Entry
-from services.shared.core.summaries import ROLLING, Sentence, rolling_summary
+from services.shared.context.summaries import ROLLING, Sentence, rolling_summary
 from services.shared.knowledge.summaries import session_summary, spine_of
 from services.shared.knowledge.tasks import tasks_of
 from tests.sizes import LONG

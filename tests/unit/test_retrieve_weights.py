@@ -9,7 +9,7 @@ import pytest
 
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.weights import load_weights
-from services.shared.core.profile import WEIGHTS
+from services.shared.ranking.model import WEIGHTS
 from services.shared.settings import UnusableSetting
 
 

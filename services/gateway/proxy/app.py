@@ -46,7 +46,7 @@ from services.gateway.proxy.refusals import (
 from services.gateway.proxy.settings import ProxySettings
 from services.gateway.proxy.tasks import is_task
 from services.shared.client import RequestFailed
-from services.shared.core.echoes import without_blocks
+from services.shared.context.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXIED, PROXY_ADDED

@@ -11,7 +11,7 @@ from services.gateway.proxy.chains import Chain
 from services.gateway.proxy.conversations import Conversation, Key
 from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.withheld import until_incognito, wishes_incognito
-from services.shared.core.echoes import without_blocks
+from services.shared.context.echoes import without_blocks
 
 _BEGINNING = 256
 

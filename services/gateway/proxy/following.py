@@ -13,7 +13,7 @@ from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.exchanges import Exchange
 from services.gateway.proxy.withheld import is_private, verb_of
 from services.shared.client import RequestFailed
-from services.shared.core.unwanted import announces
+from services.shared.privacy.unwanted import announces
 
 _PATIENCE = 1.0
 

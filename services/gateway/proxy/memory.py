@@ -51,13 +51,13 @@ from services.gateway.proxy.withheld import (
 )
 from services.gateway.spoken import changes_nothing
 from services.shared.client import RequestFailed
-from services.shared.core.assent import is_no
-from services.shared.core.chat_commands import asks_to_forget, command_in
-from services.shared.core.choices import chosen
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks
-from services.shared.core.overview import Line, with_overview
-from services.shared.core.salience import is_small_talk
-from services.shared.core.unwanted import is_unwanted
+from services.shared.context.echoes import is_influenced, memories_in, without_blocks
+from services.shared.context.overview import Line, with_overview
+from services.shared.lifecycle.salience import is_small_talk
+from services.shared.privacy.assent import is_no
+from services.shared.privacy.chat_commands import asks_to_forget, command_in
+from services.shared.privacy.choices import chosen
+from services.shared.privacy.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 

@@ -25,7 +25,7 @@ from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Key
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
-from services.shared.core.overview import Line, card_lines, summary_lines
+from services.shared.context.overview import Line, card_lines, summary_lines
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)

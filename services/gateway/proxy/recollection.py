@@ -9,8 +9,8 @@ from services.gateway.proxy.conversations import Recalled
 from services.gateway.proxy.dialects import Said
 from services.gateway.proxy.exchanges import Exchange, flat
 from services.gateway.proxy.withheld import withdrawn
-from services.shared.core.echoes import memories_in, without_memories
-from services.shared.core.overview import SUMMARY, Line, telling_lines
+from services.shared.context.echoes import memories_in, without_memories
+from services.shared.context.overview import SUMMARY, Line, telling_lines
 
 MOST_IDS = 64
 """Entries of a block that are named."""

@@ -10,11 +10,11 @@ from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation
 from services.gateway.proxy.exchanges import Exchange, flat
 from services.gateway.spoken import refuse_beyond
-from services.shared.core.assent import is_no, is_yes
-from services.shared.core.chat_commands import command_in
-from services.shared.core.mentions import mentions
-from services.shared.core.passages import snippet
-from services.shared.core.traits import is_mere_question
+from services.shared.context.passages import snippet
+from services.shared.entities.mentions import mentions
+from services.shared.language.traits import is_mere_question
+from services.shared.privacy.assent import is_no, is_yes
+from services.shared.privacy.chat_commands import command_in
 
 NOT_CONFIRMED = "Then nothing was changed."
 NOT_CHANGED = "Nothing was changed."

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.dialects.base import TEXT_KINDS, Json, items, member, role_of, string, text_of
-from services.shared.core.front_ends import Request, sets_task
-from services.shared.core.wrappers import spoken_by
+from services.shared.privacy.front_ends import Request, sets_task
+from services.shared.privacy.wrappers import spoken_by
 
 _NO_TASK = frozenset({"false", "no", "off", "0", "none", "chat"})
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")

@@ -8,12 +8,12 @@ from itertools import islice
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
 from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.dialects.base import as_sent
-from services.shared.core.analysis import telling_terms
-from services.shared.core.chat_commands import asks_to_forget, command_in
-from services.shared.core.echoes import without_blocks, without_echoes, without_words_of
-from services.shared.core.front_ends import is_task
-from services.shared.core.traits import is_mere_request
-from services.shared.core.unwanted import announces, is_of_whole_chat, is_unwanted
+from services.shared.context.echoes import without_blocks, without_echoes, without_words_of
+from services.shared.language.analysis import telling_terms
+from services.shared.language.traits import is_mere_request
+from services.shared.privacy.chat_commands import asks_to_forget, command_in
+from services.shared.privacy.front_ends import is_task
+from services.shared.privacy.unwanted import announces, is_of_whole_chat, is_unwanted
 
 MOST_SENT, LONGEST_SENT = 64, 4096
 """Turns of a history that the client sends, and characters of each, that an answer is compared with."""

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
-from services.shared.core.lower_names import with_first_names, with_low_openings
+from services.shared.entities.lower_names import with_first_names, with_low_openings
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:

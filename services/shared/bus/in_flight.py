@@ -18,8 +18,8 @@ from contracts.ports import NO_TRACES, InFlightCounts, Traces, TurnKey
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, is_named
 from services.shared.bus.streams import Bus
-from services.shared.core.fingerprint import fingerprint
-from services.shared.core.reading import read
+from services.shared.dedup.canonical import read
+from services.shared.dedup.fingerprint import fingerprint
 from services.shared.tasks import beside_the_loop
 
 _STREAM = subjects.TURNS_STREAM.name

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TypeVar
 
 from contracts.v1.entries import Entry
-from services.shared.core.due import due_on
-from services.shared.core.importance import HIGHEST, level_when_told
 from services.shared.knowledge.people import Decisions, People, people_of
 from services.shared.knowledge.profile import ME, ClaimedFact, Pairs, claimed, kind_of
+from services.shared.lifecycle.importance import HIGHEST, level_when_told
+from services.shared.temporal.due import due_on
 
 ON_A_CARD, IMPORTANT = 3, 2
 """Facts on a card, and the importance level from which on a fact stands on one that is not pinned."""

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from contracts.v1.claims import Slot
 from contracts.v1.entries import Entry
-from services.shared.core.names import Likeness, Name, likeness, plain_words_of, relation_of
+from services.shared.entities.names import Likeness, Name, likeness, plain_words_of, relation_of
 from services.shared.knowledge.profile import ME, ClaimedFact, slug_of
 
 Decisions: TypeAlias = Mapping[frozenset[str], bool]

@@ -13,7 +13,7 @@ from typing import Literal
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from contracts.v1.loops import State
-from services.shared.core.summaries import ONE_LINE, Sentence, clipped, in_order, in_time, most_telling, sentence_at
+from services.shared.context.summaries import ONE_LINE, Sentence, clipped, in_order, in_time, most_telling, sentence_at
 from services.shared.knowledge.profile import LIKELY, ClaimedFact, claimed, kind_of
 from services.shared.knowledge.tasks import Task, tasks_of
 

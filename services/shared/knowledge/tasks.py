@@ -15,8 +15,8 @@ from operator import attrgetter
 from contracts.v1.claims import Change, Claim, Place
 from contracts.v1.entries import Entry
 from contracts.v1.loops import State
-from services.shared.core.due import due_on
-from services.shared.core.summaries import in_order
+from services.shared.context.summaries import in_order
+from services.shared.temporal.due import due_on
 
 TASK_SURE = 0.6
 """How sure it must be that something is to be done: five of six are what a reader notes."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from contracts.ports import Accepted, Decision, Merged, Outcome, Ref
 from contracts.v1.entries import Entry
 from contracts.values import successor
-from services.shared.core.repeats import likeness
-from services.shared.core.sayings import repeated_by
+from services.shared.dedup.repeats import likeness
+from services.shared.lifecycle.sayings import repeated_by
 from services.shared.stores.scopes import scope_key
 
 

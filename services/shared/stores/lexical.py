@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.ports import LexicalHit
-from services.shared.core.analysis import Alternatives, analyze_query
+from services.shared.language.analysis import Alternatives, analyze_query
 
 _FEWEST_CANDIDATES = 100
 _MOST_TERMS = 100

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, LoggedTurn
-from services.shared.core.fingerprint import all_digests_of, digests_of
+from services.shared.dedup.fingerprint import all_digests_of, digests_of
 from services.shared.stores.scopes import hashed
 
 _ID = re.compile(r"#?[0-9a-f-]+")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import analyze
+from services.shared.language.analysis import analyze
 
 
 class Rewording(NamedTuple):

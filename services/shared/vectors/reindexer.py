@@ -10,7 +10,7 @@ from contracts.ports import Embedder, Reader, TextStore, VectorPoint, VectorStor
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.core.embedding import (
+from services.shared.context.embedding import (
     embed_each,
     is_made_by,
     is_read_by,

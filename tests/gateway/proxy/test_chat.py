@@ -13,9 +13,9 @@ import pytest
 from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from services.shared.client import MemoryClient
-from services.shared.core.context import HEAD, TAIL
-from services.shared.core.echoes import memories_in
-from services.shared.core.overview import CARDS, SUMMARY
+from services.shared.context.block import HEAD, TAIL
+from services.shared.context.echoes import memories_in
+from services.shared.context.overview import CARDS, SUMMARY
 from tests.claims import leave_claim
 from tests.gateway.proxy.backend import ModelServer, Script, Seen, begin, chunk, event, saying
 from tests.gateway.proxy.backend import answer as answered

@@ -10,7 +10,7 @@ import pytest
 
 from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
-from services.shared.core.echoes import memories_in
+from services.shared.context.echoes import memories_in
 from tests.gateway.proxy.backend import ModelServer, Seen, saying
 from tests.polling import eventually
 from tests.sizes import LONG

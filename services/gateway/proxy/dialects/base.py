@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
-from services.shared.core.front_ends import ends_examples, is_handed
-from services.shared.core.wrappers import spoken_by, without_rules
+from services.shared.privacy.front_ends import ends_examples, is_handed
+from services.shared.privacy.wrappers import spoken_by, without_rules
 
 Json = Any
 """A value of JSON: no shape of it can be relied on."""

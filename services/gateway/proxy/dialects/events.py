@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from services.gateway.proxy.dialects.base import MOST_TEXT, Json, string
-from services.shared.core.thoughts import without_thoughts
+from services.shared.privacy.thoughts import without_thoughts
 
 MOST_EVENT = 1024 * 1024
 """Bytes of one event that are read; of a longer one only its name counts."""

@@ -24,7 +24,7 @@ from services.gateway.proxy.dialects.base import (
     without_memory_fields,
 )
 from services.gateway.proxy.dialects.events import EventReader, event
-from services.shared.core.thoughts import without_thoughts
+from services.shared.privacy.thoughts import without_thoughts
 
 _TEXT = ("text",)
 _RESULT = "tool_result"

@@ -27,7 +27,7 @@ from services.gateway.proxy.dialects.base import (
 )
 from services.gateway.proxy.dialects.chat import openai_error
 from services.gateway.proxy.dialects.events import EventReader, event
-from services.shared.core.thoughts import without_thoughts
+from services.shared.privacy.thoughts import without_thoughts
 
 _OURS = "resp_memorybus_"  # ids of our own answers, which the provider does not know
 _NAME = re.compile(rf"{_OURS}(chat-[0-9a-f]{{16}})_")

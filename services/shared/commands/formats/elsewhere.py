@@ -13,7 +13,7 @@ from contracts.envelope import NAMESPACE
 from contracts.v1.turns import EntryType, Role, Turn
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, M, Source, checked
 from services.shared.commands.formats.times import filled
-from services.shared.core.salience import detect_type
+from services.shared.lifecycle.salience import detect_type
 
 NOT_SAID = "of tools and systems"
 OUTDATED = "no longer valid"

@@ -16,8 +16,8 @@ from contracts.ports import Accepted, Decision, Key, Outcome, Similar
 from contracts.v1.entries import Entry
 from contracts.values import successor
 from services.shared.cache import Cache
-from services.shared.core.fingerprint import MOST_SIMILAR, near_keys
-from services.shared.core.sayings import not_repeated
+from services.shared.dedup.fingerprint import MOST_SIMILAR, near_keys
+from services.shared.lifecycle.sayings import not_repeated
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
 from services.shared.stores.opensearch import log, statements
 from services.shared.stores.opensearch.documents import (

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
-from services.shared.core.bm25 import MOST
-from services.shared.core.fingerprint import digests_of, near_keys, nearness
-from services.shared.core.neighbour_tags import filed_under
+from services.shared.dedup.fingerprint import digests_of, near_keys, nearness
+from services.shared.ranking.bm25 import MOST
+from services.shared.ranking.neighbour_tags import filed_under
 from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from contracts.errors import Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
-from services.shared.core.repeats import with_bands
+from services.shared.dedup.repeats import with_bands
 from services.shared.stores.opensearch.documents import entry_document, turn_document
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.schema import (

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Ref, Scope
-from services.shared.core import bm25
-from services.shared.core.analysis import Alternatives
+from services.shared.language.analysis import Alternatives
+from services.shared.ranking import bm25
 from services.shared.stores import lexical
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.documents import Digests, sort_key, unpacked

@@ -13,7 +13,7 @@ from functools import partial
 
 from contracts.ports import Decision, Outcome, Similar
 from contracts.v1.entries import Entry
-from services.shared.core.fingerprint import near_keys
+from services.shared.dedup.fingerprint import near_keys
 from services.shared.stores import moments
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
 from services.shared.stores.scopes import scope_key

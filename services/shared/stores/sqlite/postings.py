@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from services.shared.core import bm25
+from services.shared.ranking import bm25
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, chunks, in_one_row
 
 _PLACE_BITS = 10

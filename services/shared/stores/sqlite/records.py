@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from contracts.v1.entries import Entry
-from services.shared.core.capacity import is_protected
-from services.shared.core.fingerprint import near_keys
+from services.shared.dedup.fingerprint import near_keys
+from services.shared.ranking.capacity import is_protected
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import compaction, postings, statements, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, in_one_row, marks

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from contracts.v1.entries import Entry
-from services.shared.core.fingerprint import near_keys
-from services.shared.core.repeats import with_bands
+from services.shared.dedup.fingerprint import near_keys
+from services.shared.dedup.repeats import with_bands
 from services.shared.stores.sqlite import postings, statements
 from services.shared.stores.sqlite.changelog import KEPT
 from services.shared.stores.sqlite.connection import UnusableFile

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Ref, Scope
-from services.shared.core import bm25
+from services.shared.ranking import bm25
 from services.shared.stores import lexical
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from zlib import crc32
 
-from services.shared.core.fingerprint import MOST_SIMILAR, nearness
+from services.shared.dedup.fingerprint import MOST_SIMILAR, nearness
 from services.shared.stores.sqlite.keys import chunks
 
 _ADD = """

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from contracts.v1.entries import Entry
-from services.shared.core.fingerprint import digests_of
+from services.shared.dedup.fingerprint import digests_of
 from services.shared.stores import moments
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite.keys import chunks

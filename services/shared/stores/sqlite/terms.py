@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from contracts.ports import Filters, Selection
 from contracts.v1.entries import Entry
-from services.shared.core.neighbour_tags import filed_under
+from services.shared.ranking.neighbour_tags import filed_under
 from services.shared.stores import lexical
 
 _NO_WORD = "\x1f"

@@ -1,0 +1,238 @@
+"""Extractive summaries: the sentences that matter of what was said, as they were said. Pure, no model.
+
+Every sentence is a verbatim part of an entry and names it. What was read in the entries, as their claims, tells what
+matters; where nothing was read, the words that most of it has in common do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+
+from contracts.v1.claims import Place
+from contracts.v1.entries import Entry
+from services.shared.language.analysis import telling_terms
+from services.shared.lifecycle.salience import is_small_talk
+from services.shared.privacy.frames import as_stated
+from services.shared.privacy.own_words import own_words
+from services.shared.ranking.fusion import maximal_marginal_relevance, pairwise_similarity
+
+LONGEST, ONE_LINE, ROLLING = 200, 120, 600
+"""Characters of a sentence, of the line that stands for a session, and of a rolling summary."""
+
+EVERY = 4
+"""Turns after which a rolling summary changes."""
+
+_NAMED, _NEWEST, _CANDIDATES = 12, 24, 300
+_READ, _PER_ENTRY = 4000, 40
+_LAMBDA = 0.7
+_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|\s*\n\s*")
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|vs|approx|etc|e\.g|i\.e|[A-Z])\.$", re.IGNORECASE)
+_NUMBERED = re.compile(r"\s*\d{1,2}\.")
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A verbatim part of the text of each of its sources, unless a model wrote it from all of them."""
+
+    text: str
+    source_ids: tuple[str, ...]
+    role: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """A conversation in a few lines, as of its last turn whose number is a multiple of `EVERY`."""
+
+    sentences: tuple[Sentence, ...] = ()
+    turns: int = 0
+
+    @property
+    def text(self) -> str:
+        """The sentences in the order in which they were said."""
+        return " ".join(one.text for one in self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence, the entry that it counts for, its terms, and how sure the surest claim is that it makes."""
+
+    sentence: Sentence
+    entry: Entry
+    terms: frozenset[str]
+    sure: float
+
+
+def rolling_summary(entries: Iterable[Entry], *, turns: int | None = None, length: int = ROLLING) -> Rolling:
+    """The rolling summary of the newest entries of a conversation that has so many `turns`, these if it is None.
+
+    It has at most so many characters as `length` says.
+    """
+    said, count = rolled_up(entries, turns)
+    return Rolling(most_telling(said, length=length), count)
+
+
+def rolled_up(entries: Iterable[Entry], turns: int | None = None) -> tuple[list[Entry], int]:
+    """The newest entries of a conversation as of its last turn whose number is a multiple of `EVERY`, and that."""
+    said = in_order(entries)
+    count = len(said) if turns is None else max(turns, len(said))
+    return said[: len(said) - count % EVERY][-_NEWEST:], count - count % EVERY
+
+
+def most_telling(entries: Iterable[Entry], *, length: int | None = None, limit: int = _NEWEST) -> tuple[Sentence, ...]:
+    """The sentences that stand for all of these entries, as they were said and in that order, each once.
+
+    Those that surely state something go before the most central others, and none repeats another. They have at most
+    `length` characters together, and one between two.
+    """
+    chosen = _choose(_candidates(in_order(entries)), limit)
+    return in_time(chosen if length is None else within(chosen, length))
+
+
+def within(sentences: Iterable[Sentence], length: int) -> list[Sentence]:
+    """Those of the sentences, the first before the others, that have room in so many characters."""
+    chosen: list[Sentence] = []
+    for sentence in sentences:
+        if len(sentence.text) <= length:
+            chosen.append(sentence)
+            length -= len(sentence.text) + 1
+    return chosen
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries in the order in which they were said."""
+    return sorted(entries, key=lambda entry: (entry.created_at, entry.ordinal, entry.id))
+
+
+def in_time(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    """The sentences in the order in which they were said."""
+    return tuple(sorted(sentences, key=lambda one: (one.said_at, one.source_ids, one.text)))
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text begin and end; of a long sentence and of a long text the first part."""
+    found: list[tuple[int, int]] = []
+    begin, read = 0, min(len(text), _READ)
+    for end in _END.finditer(text, 0, read):
+        if _ABBREVIATION.search(text, max(begin, end.start() - 8), end.start()):
+            continue
+        if _NUMBERED.fullmatch(text, begin, end.start()) and "\n" not in end[0]:
+            continue  # of a list
+        found.append((begin, end.start() + len(end[0].rstrip()) if end[0].strip() else end.start()))
+        begin = end.end()
+        if len(found) >= _PER_ENTRY:
+            break
+    else:
+        found.append((begin, read))
+    return [_trimmed(text, *span) for span in found if _WORD.search(text, *span)]
+
+
+def _trimmed(text: str, begin: int, end: int, limit: int = LONGEST) -> tuple[int, int]:
+    begin += len(text[begin:end]) - len(text[begin:end].lstrip())
+    if end - begin > limit:
+        space = text.rfind(" ", begin, begin + limit)
+        end = space if space > begin + limit // 2 else begin + limit
+    return begin, begin + len(text[begin:end].rstrip())
+
+
+def clipped(sentence: Sentence, limit: int) -> Sentence:
+    """The sentence in so many characters at most."""
+    begin, end = _trimmed(sentence.text, 0, len(sentence.text), limit)
+    return replace(sentence, text=sentence.text[begin:end])
+
+
+def sentence_at(entry: Entry, place: Place, value: Place) -> Sentence:
+    """A sentence of an entry, of a long one the part from its value on if it would have no room else."""
+    begin = place[0] if value[1] - place[0] <= LONGEST else value[0]
+    begin, end = _trimmed(entry.text, begin, place[1])
+    return Sentence(entry.text[begin:end], (entry.id,), entry.role, entry.created_at)
+
+
+def _sentences(entry: Entry) -> list[tuple[Sentence, float]]:
+    """The sentences of an entry with how sure each states something; of a user's those that are theirs, and not of
+    what they pasted."""
+    text, stated = entry.text[:_READ], as_stated(entry)[:_READ]
+    own = own_words(stated) if entry.role == "user" else stated
+    return [
+        (Sentence(text[begin:end], (entry.id,), entry.role, entry.created_at), _sure(entry, (begin, end)))
+        for begin, end in spans(text)
+        if own[begin:end] == text[begin:end]
+    ]
+
+
+def _sure(entry: Entry, place: Place) -> float:
+    """How sure the surest claim is that has its value there."""
+    there = (one.confidence for one in entry.claims if one.value[0] < place[1] and place[0] < one.value[1])
+    return max(there, default=0.0)
+
+
+def _candidates(said: Sequence[Entry]) -> list[_Candidate]:
+    """The newest sentences that state something, each once."""
+    found: dict[str, _Candidate] = {}
+    for entry in reversed(said):
+        if len(found) >= _CANDIDATES:
+            break
+        for sentence, sure in _sentences(entry) if entry.role != "tool" else ():
+            if sure or _states(sentence.text):
+                found[sentence.text] = _also_in(found.get(sentence.text), sentence, entry, sure)
+    return list(reversed(found.values()))
+
+
+def _also_in(known: _Candidate | None, sentence: Sentence, entry: Entry, sure: float) -> _Candidate:
+    """A sentence that may have been said later, too: it counts as its user's where they said it ever."""
+    if known is None:
+        return _Candidate(sentence, entry, _terms(sentence.text), sure)
+    if len(known.sentence.source_ids) < _NAMED:
+        sources = tuple(dict.fromkeys((*known.sentence.source_ids, entry.id)))
+        sentence = replace(known.sentence, source_ids=sources)
+    is_theirs = entry.role == "user" and known.entry.role != "user"
+    return replace(known, sentence=sentence, entry=entry if is_theirs else known.entry, sure=max(sure, known.sure))
+
+
+def _states(text: str) -> bool:
+    return not text.rstrip("\"'”’)").endswith("?") and not is_small_talk(text) and len(_terms(text)) > 1
+
+
+@lru_cache(maxsize=4096)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(telling_terms(text))
+
+
+def _choose(candidates: Sequence[_Candidate], limit: int) -> list[Sentence]:
+    """The most telling sentences that do not repeat each other, the best first."""
+    if not candidates:
+        return []
+    alike = pairwise_similarity([None] * len(candidates), [sorted(one.terms) for one in candidates])
+    taken = maximal_marginal_relevance(_values(candidates), alike, lambda_=_LAMBDA, limit=limit)
+    return [candidates[i].sentence for i in taken]
+
+
+def _values(candidates: Sequence[_Candidate]) -> list[float]:
+    """What each sentence is worth: half at most for how central it is, so that what is surely stated is worth more."""
+    shares = _centrality(candidates)
+    central = [_weight(one) * (0.1 + share) for one, share in zip(candidates, shares, strict=True)]
+    return [one.sure + value / (2 * max(central)) for one, value in zip(candidates, central, strict=True)]
+
+
+def _weight(one: _Candidate) -> float:
+    """How much a sentence counts for what it is in: the user's own statements more than an assistant's."""
+    entry = one.entry
+    voice = 1.0 if entry.role == "user" else 0.4
+    return voice * (0.5 + entry.importance + 0.2 * math.log1p(entry.repeat_count) + entry.pinned)
+
+
+def _centrality(candidates: Sequence[_Candidate]) -> list[float]:
+    """How much the words of each sentence are those of all of them, 0 to 1."""
+    counts = Counter(term for one in candidates for term in one.terms)
+    words = [
+        sum(math.log1p(counts[term]) for term in sorted(one.terms)) / max(1, len(one.terms)) ** 0.5
+        for one in candidates
+    ]
+    return [value / (max(words) or 1.0) for value in words]

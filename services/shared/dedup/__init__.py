@@ -1,0 +1,1 @@
+"""Whether two texts state the same. Pure."""

@@ -1,0 +1,174 @@
+"""What a text states: the words that decide whether it is a repeat of another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from services.shared.language import lexicon
+from services.shared.language.language import is_english
+from services.shared.language.spelling import plain_words
+from services.shared.language.tokens import Scan, scan
+
+_UNSURE = re.compile(r"\b\w*(?:SS|I(?=\w)|(?<=\w)I|İ)\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as it is compared with others.
+
+    `normal` is the normal form: texts that differ only in case, outer punctuation, white space, citation marks or
+    smiles have the same one. `words` are those that make the statement, of English texts spelled out and without those
+    that may be left out. Two texts state the same only if their words are equal (`similarity.same_statement` names the
+    one exception), so that these are what a statement is looked up by. Both end in a "?" for each question. `names` and
+    `openings` count words with a capital inside a sentence and words that open one, `cased` tells whether the text uses
+    capitals as sentences do, `code` are the words written as code, `citations` the marks that were left out. `unsure`
+    are the words of which capitals do not tell how they are written in small letters: STRASSE, IŞIK.
+    """
+
+    normal: str
+    words: tuple[str, ...]
+    names: Mapping[str, int]
+    openings: Mapping[str, int]
+    cased: bool
+    code: frozenset[str]
+    citations: tuple[str, ...]
+    unsure: frozenset[str] = frozenset()
+
+
+def read(text: str) -> Reading:
+    """The reading of a raw text, in time linear in its length."""
+    scanned = scan(text)
+    words = scanned.words
+    english = is_english(word for i, word in enumerate(words) if i not in scanned.code)
+    asks = ("?",) * (scanned.questions or int(english and _opens_asking(words)))
+    stated = _statement(scanned) if english else words
+    return Reading(
+        normal=" ".join((*words, *asks)),
+        words=(*stated, *asks),
+        names=scanned.names,
+        openings=scanned.openings,
+        cased=scanned.cased,
+        code=frozenset(words[i] for i in scanned.code),
+        citations=scanned.citations,
+        unsure=frozenset(word.lower() for word in _UNSURE.findall(text)),
+    )
+
+
+def _statement(scanned: Scan) -> list[str]:
+    """The words of an English text that make its statement; those of code are not touched."""
+    if not scanned.code:
+        return statement(scanned.words, scanned.pauses)
+    hidden = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
+    shown = {f"\0{i}": scanned.words[i] for i in scanned.code}
+    return [shown.get(word, word) for word in statement(hidden, scanned.pauses)]
+
+
+def _opens_asking(words: Sequence[str]) -> bool:
+    """Whether an English text asks by the order of its words: "is he here"."""
+    first, second = (*plain_words(words[:3]), "", "")[:2]
+    if first in lexicon.ASKING_ONLY_PERSONS:
+        return second in lexicon.PERSONS
+    if first in lexicon.QUESTION_WORDS:
+        return second in lexicon.AUXILIARIES
+    return first in lexicon.AUXILIARIES and second in lexicon.SUBJECTS
+
+
+def statement(tokens: Sequence[str], pauses: frozenset[int] | set[int] = frozenset()) -> list[str]:
+    """The words of an English text that make its statement: spelled out, without those that may be left out.
+
+    `pauses` are the places of tokens that a comma or another pause follows.
+    """
+    if 1 in pauses and tuple(tokens[:2]) in lexicon.PARENTHESES and tokens[2] in lexicon.SUBJECTS:
+        tokens = tokens[2:]
+    words = plain_words(tokens)
+    words = words[_opening(words) : -1 if _ends_in_please(words) else None]
+    return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i)]
+
+
+def _opening(words: Sequence[str]) -> int:
+    """How many words the text opens with before it comes to its subject: interjections and the like."""
+    first = 0
+    while step := _filler(words, first):
+        first += step
+    return first if first < len(words) - 1 and words[first] in lexicon.SUBJECTS else 0
+
+
+def _filler(words: Sequence[str], start: int) -> int:
+    """The length of the interjection or opening phrase that stands here, 0 if there is none."""
+    if start < len(words) and words[start] in lexicon.INTERJECTIONS:
+        return 1
+    phrases = lexicon.OPENING_PHRASES
+    return next((len(phrase) for phrase in phrases if tuple(words[start : start + len(phrase)]) == phrase), 0)
+
+
+def _ends_in_please(words: Sequence[str]) -> bool:
+    """Whether the last word is a mere courtesy: not so in "we aim to please" and "as you please"."""
+    return len(words) > 2 and words[-1] == "please" and words[-2] not in lexicon.NOT_BEFORE_PLEASE
+
+
+_MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | {"so", "that"}
+
+
+def _is_light(words: Sequence[str], i: int) -> bool:
+    """Whether word `i` can go. The last word cannot: "I think so", "vitamin A", "I live in OH"."""
+    if i == len(words) - 1:
+        return False
+    word, before, after = words[i], words[i - 1] if i else "", words[i + 1]
+    if word in lexicon.ARTICLES:
+        return _is_article(word, before, after)
+    if word in lexicon.INTENSIFIERS:
+        earlier = words[max(0, i - 3) : i]
+        return lexicon.NEGATIONS.isdisjoint(earlier) and _is_empty(word, earlier, after)
+    if word == "so":
+        return before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
+    return after in lexicon.SUBJECTS and _is_saying(words[max(0, i - 2) : i])
+
+
+def _is_empty(word: str, earlier: Sequence[str], after: str) -> bool:
+    """Whether an intensifier says nothing: "a very good film", unlike "the very man" and "just Ana"."""
+    before = earlier[-1] if earlier else ""
+    if word == "just":
+        return _is_just_now(before, after) or (before in lexicon.LINKING and after == "a")
+    if word == "simply":
+        return before in lexicon.PERSONS and after not in lexicon.AUXILIARIES
+    if word == "please":
+        asked = before in lexicon.PERSONS and not lexicon.MODALS.isdisjoint(earlier[:-1])
+        return asked or before not in lexicon.NOT_BEFORE_PLEASE
+    if before in lexicon.ARTICLES:
+        return before == "a" and word in ("really", "very")
+    return word != "very" or before not in lexicon.DETERMINERS
+
+
+def _is_just_now(before: str, after: str) -> bool:
+    """Whether "just" means a moment ago: "I just started", unlike "I just drink water"."""
+    if before not in lexicon.PERSONS | lexicon.AUXILIARIES:
+        return False
+    return (after.endswith("ed") and len(after) > 4) or after in lexicon.PAST
+
+
+def _is_saying(words: Sequence[str]) -> bool:
+    """Whether the words end in a verb that a "that" may follow or not: "I think", "she told me"."""
+    if not words:
+        return False
+    return words[-1] in lexicon.SAYING or (words[0] in lexicon.TELLING and words[-1] in lexicon.TOLD)
+
+
+def _is_article(word: str, before: str, after: str) -> bool:
+    """Whether "a", "an" or "the" is an article that makes no difference.
+
+    Not so in vitamin A, the A train, the 5, the US, An and I, in the charge of, the French.
+    """
+    if (word == "an" and after[0] not in "aeiouh") or (word != "the" and before in _BEFORE_A_NAME):
+        return False
+    if before == "in" and after in lexicon.SEASONS:
+        return True
+    if after[0].isdigit() or after in lexicon.NOT_AFTER_ARTICLE or before in lexicon.LETTERED:
+        return False
+    if before in lexicon.PREPOSITIONS and after in lexicon.BARE_NOUNS:
+        return False
+    return before not in lexicon.TAKING or after not in lexicon.TAKEN
+
+
+_BEFORE_A_NAME = lexicon.ARTICLES | lexicon.DETERMINERS

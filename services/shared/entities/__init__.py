@@ -1,0 +1,1 @@
+"""Names of people, and what names one thing among many. Pure."""

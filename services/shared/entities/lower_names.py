@@ -1,0 +1,123 @@
+"""Names written in lower case, in texts that are so throughout: "my brother max works here", "a cat called muffin"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from services.shared.entities.names import FIRST_NAMES
+from services.shared.language import wordlists
+from services.shared.language.analysis import is_foreign
+
+_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
+_CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
+_WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
+_ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
+_JOB = "|".join(map(re.escape, wordlists.listed("facts", "occupations")))
+_SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?(?:{_JOB}))(?!\w))"
+_KIN = "|".join(
+    re.escape(word)
+    for word in [*wordlists.listed("facts", "family"), *wordlists.listed("facts", "partner")]
+    if word not in ("baby", "child", "twin")
+)
+_PET = "|".join(map(re.escape, wordlists.listed("facts", "pets")))
+_ANYBODY = f"{_KIN}|{_PET}|{'|'.join(map(re.escape, wordlists.listed('facts', 'acquainted')))}"
+_OWN = r"\b(?:my|our) (?:best |older |elder |younger |little |big |twin |new |old )?"
+_CALLED = re.compile(rf"(?:{_OWN}|\ban? )(?:{_ANYBODY})(?: is|'s)? (?:called|named) {_WORD}(?:{_ENDS}|{_SAYS})")
+_NAME_IS = re.compile(rf"{_OWN}(?:{_ANYBODY})'s name(?: is|'s) {_WORD}{_ENDS}")
+_OF_MINE = re.compile(rf"{_OWN}(?:{_KIN}|{_PET}) {_WORD}{_SAYS}")
+_PRESENTED = re.compile(rf"(?:^|[,.!;\n] *|\b(?:and|is|with|meet) )(?:my|our) (?:{_KIN}) {_WORD}{_ENDS}")
+_GREETED = re.compile(rf"^(?:hi|hello|hey)(?: there)?,? (?:im|i'm|i am) {_WORD}{_ENDS}")
+_FORMED = re.compile(
+    r"\w+(?:ed|ing|ly|ful|less|ous|ish|ive|able|ible|ese|tion|ness|ment|ic|al|ent|ant|ian|[^aiu]s|[a-z]y|n't)"
+)
+_FORMED_AFTER_CALLED = re.compile(r"\w+(?:ed|ing|ly|n't)")
+_NAMING = (
+    (_CALLED, _FORMED_AFTER_CALLED),
+    (_NAME_IS, _FORMED_AFTER_CALLED),
+    (_OF_MINE, _FORMED),
+    (_PRESENTED, _FORMED),
+    (_GREETED, _FORMED),
+)
+"""Each wording with the forms of words that are no names in it."""
+
+_OF_NAMES = {("lower_names", "names"), ("lower_names", "also words"), ("lower_names", "begins names")}
+
+
+def with_names(text: str) -> str:
+    """The text, as long as it was, with a capital where a naming wording names somebody in lower case.
+
+    A text in which a sentence begins with a capital stays as it is, and so does what may be a common word.
+    """
+    if _CAPITAL_BEGINS.search(text):
+        return text
+    places = {
+        found.start("name")
+        for naming, formed in _NAMING
+        for found in naming.finditer(text)
+        if _is_name(found["name"], formed)
+    }
+    return "".join(char.upper() if place in places else char for place, char in enumerate(text)) if places else text
+
+
+_CAPITAL_INSIDE = re.compile(r"(?<=[\w,;)'’] )[A-Z][a-z]")
+_FIRST_NAME = re.compile(r"(?<![\w'’@/.-])(?<!\b(?:an|my) )(?<!\b(?:the|our) )(?<!\ba )[a-z]{3,20}(?![\w@/-]|[.:]\w)")
+"""A word that may be one; a hazel and my dawn are none."""
+
+_BEGINS_NAMES = wordlists.words("lower_names", "begins names") | wordlists.words("lexicon", "interjections")
+_OPENING = re.compile(
+    r"(?:^(?:[-*•] )?|(?<=[.!?] ))(?P<word>[A-Z][a-z]{1,20})(?= (?:[a-z]{1,6} ){0,2}(?P<next>[A-Z][a-z]{1,20}))",
+    re.MULTILINE,
+)
+
+
+def with_first_names(text: str) -> str:
+    """The text, as long as it was, with a capital on each common first name, where none inside a sentence has any.
+
+    What is not English stays as it is: rosa is a colour, too.
+    """
+    if _CAPITAL_INSIDE.search(text):
+        return text
+    known, text = _first_names(), with_names(text)
+    written = _FIRST_NAME.sub(lambda word: word[0].capitalize() if word[0] in known else word[0], text)
+    return text if written == text or is_foreign(text) else written
+
+
+def with_low_openings(text: str) -> str:
+    """The text, as long as it was, in which a first word of a sentence that is no name, before one that may be one, has
+    no capital: who met Anna is not called Met Anna."""
+    return _OPENING.sub(lambda found: found[0].lower() if _opens(*map(str.lower, found.groups())) else found[0], text)
+
+
+def _opens(word: str, after: str) -> bool:
+    """Whether of two words with a capital the first is a common one, or the other a name."""
+    if word in FIRST_NAMES or word in _BEGINS_NAMES:
+        return False
+    return word in _common() or _FORMED_AFTER_CALLED.fullmatch(word) is not None or after in FIRST_NAMES
+
+
+@cache
+def _first_names() -> frozenset[str]:
+    return FIRST_NAMES - wordlists.words("lower_names", "also words") - _common()
+
+
+def _is_name(word: str, formed: re.Pattern[str]) -> bool:
+    return word in _known() or (word not in _common() and not formed.fullmatch(word) and len(word[0].upper()) == 1)
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(wordlists.listed("names", "nicknames") + wordlists.listed("lower_names", "names")) - _common()
+
+
+@cache
+def _common() -> frozenset[str]:
+    """The English words in the lists of wordings: common ones, and those of which facts are told."""
+    lines = (
+        line
+        for name in _WORDINGS
+        for section, found in wordlists.sections(name).items()
+        if (name, section) not in _OF_NAMES and (name != "language" or section == "english")
+        for line in found
+    )
+    return frozenset(word for line in lines for word in re.findall(r"[a-z]{3,}", line))

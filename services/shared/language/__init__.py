@@ -1,0 +1,1 @@
+"""Text as it is written: tokens, words, stems, spellings. Pure."""

@@ -1,0 +1,260 @@
+"""The terms of the lexical index, the same for what is stored and for what is asked."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import get_args
+
+import Stemmer
+
+from services.shared.language import language as languages
+from services.shared.language.language import Language, language_of
+from services.shared.language.prefixes import forms
+from services.shared.language.text import WORD, fold, separate, unfolded, without_accents
+from services.shared.language.unspaced import UNSPACED, overlapping
+
+_STOP_WORDS = """
+    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
+    was will with
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Lucene's classic English stop set, so that OpenSearch's `english` analyzer drops the same words."""
+
+_ASKING_WORDS = """
+    what when where which who whom whose why how do does did done has have had can could would should will shall may
+    might i me my mine you your we us our he him his she her am were been any some about
+"""
+
+LONGEST_TERM = 255  # as in Lucene; longer runs are split
+
+_TOKEN = re.compile(
+    rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|[._'](?=[{WORD}]))[{WORD}]+)*"
+    rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
+)
+_LETTER = rf"(?![{UNSPACED}])[{WORD}]"
+_PART = re.compile(rf"[{UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_RUN = re.compile(f"[{UNSPACED}]")
+_SURROGATE = re.compile("[\ud800-\udfff]+")
+_LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+_ELIDED = frozenset(
+    "l d j m n s t c qu jusqu lorsqu puisqu quoiqu quelqu presqu dell nell sull all dall coll un quest quell bell sant "
+    "gl ch dov com cos mezz tutt anch quand senz".split()
+)
+"""What French and Italian write before an apostrophe; elsewhere, as in Turkish, an ending stands behind it."""
+
+_CONTRACTED = frozenset("t s d m re ve ll em am all clock n".split())
+_SMALL_WORDS = frozenset().union(*languages.STOP_WORDS.values(), STOP_WORDS)
+
+_LATIN: tuple[Language, ...] = get_args(Language)
+_STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
+
+_stemmers = threading.local()
+_OF_A_SCIENCE = re.compile("[aeiouy]logi$")
+
+Alternatives = tuple[str, ...]
+"""The terms under any of which a word may be stored."""
+
+
+def analyze(text: str) -> list[str]:
+    """The index terms of a text, in order, repeats included.
+
+    A term is a word in lower case without an English possessive 's, stemmed by Snowball's rules for the language of
+    the text; where nothing tells it, and for English, by Porter's (as Lucene's `english` analyzer does). Words in
+    Cyrillic are taken for Russian. Stop words of the language are left out. A compound such as snake_case, v1.2.3,
+    10:30, node.js or c++ gives its parts and then itself, so that it is found by either. So does a word with an elided
+    article or an ending at an apostrophe (l'école, Ankara'da), or with small words that Hebrew and Arabic write onto
+    it, and what has accents also gives the term that English rules make of it without them (café: cafe). What scripts
+    without spaces write together gives its units, and each two that stand beside each other.
+    No term contains white space, a control character or a double quote, or is longer than 255 characters.
+    Safe to call from several threads.
+    """
+    tokens = _tokens(text)
+    language = language_of(tokens) or "english"
+    return list(chain.from_iterable(_terms_of_any(token, language) for token in tokens))
+
+
+def analyze_query(query: str) -> list[Alternatives]:
+    """The distinct words to look for, less those that only make it a question.
+
+    "What did you say about the bike?" asks for say and bike. A query of such words alone is taken as it is.
+    A few words are easily taken for another language, and one may ask in one language for what was said in another:
+    unless the query is English, a word is looked for by its stem in each of them.
+    """
+    asked = dict.fromkeys(chain.from_iterable(words_asked(query).values()))
+    return list(asked or dict.fromkeys((term,) for term in analyze(query)))
+
+
+def telling_terms(query: str) -> list[str]:
+    """All terms of the words in a query that do not only make it a question; none when there are no others."""
+    return list(dict.fromkeys(chain.from_iterable(chain.from_iterable(words_asked(query).values()))))
+
+
+@lru_cache(maxsize=16)  # one question is looked at from several sides
+def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
+    """By word of a query as it is written, folded, what it is looked for by; without those that only ask."""
+    tokens = _tokens(query)
+    language = language_of(tokens)
+    every = (language,) if language == "english" else tuple(dict.fromkeys((language or "english", *_LATIN)))
+    asked = {token: _alternatives_of_any(token, language or "english", every) for token in tokens}
+    if language in (None, "english"):
+        asked = {token: tuple(its for its in found if its[0] not in _ASKING) for token, found in asked.items()}
+    return {token.removesuffix("'s"): found for token, found in asked.items() if found}
+
+
+def is_english(text: str) -> bool:
+    """Whether the language of a text is English, or cannot be told."""
+    return language_of(_tokens(text)) in (None, "english")
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is surely not English: its words are those of another language, or of another script, or none is
+    English and one that is no name has letters which English borrows for names alone: Polish, Turkish."""
+    tokens = _tokens(text)
+    language = language_of(tokens)
+    if language not in (None, "english") or any(map(_is_of_another_script, tokens)):
+        return True
+    return language is None and any(map(_is_spelled_abroad, unfolded(text).split()))
+
+
+def _is_spelled_abroad(word: str) -> bool:
+    return word[0].islower() and any(_LAST_LATIN_1 < letter <= _LAST_LATIN for letter in word)
+
+
+def _is_of_another_script(token: str) -> bool:
+    letters = [letter for letter in token if letter.isalpha()]
+    return bool(letters) and min(letters) > _LAST_LATIN
+
+
+def stems(words: Sequence[str], query: str) -> list[str]:
+    """The terms of words, three letters or more each and all of one script, in the language of a query."""
+    return _stems_of(words, language_of(_tokens(query)) or "english") if words else []
+
+
+def _tokens(text: str) -> list[str]:
+    folded = separate(fold(text))
+    if not folded.isascii():
+        folded = _SURROGATE.sub(" ", folded)  # half of a character, which no stemmer can read
+    found: list[str] = _TOKEN.findall(folded)
+    return found
+
+
+def _pieces(token: str) -> Iterator[str]:
+    return (token[i : i + LONGEST_TERM] for i in range(0, len(token), LONGEST_TERM))
+
+
+def _terms_of_any(token: str, language: Language) -> Iterable[str]:
+    if _is_cached(token):
+        return _terms(token, language)
+    return chain.from_iterable(_terms.__wrapped__(piece, language) for piece in _pieces(token))
+
+
+def _is_cached(token: str) -> bool:
+    """Hostile lengths, and sentences without spaces, stay out of the caches."""
+    return len(token) <= LONGEST_TERM and (token.isascii() or not _RUN.search(token))
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms(token: str, language: Language) -> tuple[str, ...]:
+    parts, whole = _parts(token)
+    return (*chain.from_iterable(_of_part(part, language) for part in parts), *whole)
+
+
+def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
+    """The words of a token, and the token itself where it is more than those."""
+    word = token.removesuffix("'s")
+    parts: list[str] = _PART.findall(word)
+    return parts, () if "".join(parts) == word else (word,)
+
+
+def _of_part(part: str, language: Language) -> Iterable[str]:
+    if _RUN.match(part):
+        return overlapping(part)
+    if part in _STOPS["russian" if _CYRILLIC.match(part) else language]:
+        return ()
+    if found := forms(part):
+        return found
+    bare = _bare(part)
+    found = [_stem(part, language), *([_stem(bare, language)] if bare != part else [])]
+    if not bare.isascii() and (plain := without_accents(bare)) not in ("", bare):
+        found.append(_stem(plain[:LONGEST_TERM], "english"))
+    return dict.fromkeys(found)
+
+
+def _bare(word: str) -> str:
+    """A word without an article before an apostrophe, or an ending behind it: école, ankara; don't and o'brien stay."""
+    before, apostrophe, after = word.partition("'")
+    if not apostrophe or not before or before[0] > _LAST_LATIN or after in _CONTRACTED:
+        return word
+    if before in _ELIDED:
+        return after if len(after) > 2 and after not in _SMALL_WORDS else word
+    return before if len(before) > 2 else word
+
+
+def _alternatives_of_any(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
+    if _is_cached(token):
+        return _alternatives(token, language, every)
+    pieces = (_alternatives.__wrapped__(piece, language, every) for piece in _pieces(token))
+    return tuple(chain.from_iterable(pieces))
+
+
+@lru_cache(maxsize=1 << 13)
+def _alternatives(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
+    parts, whole = _parts(token)
+    found = chain.from_iterable(_alternatives_of_part(part, language, every) for part in parts)
+    return (*found, *((word,) for word in whole))
+
+
+def _alternatives_of_part(part: str, language: Language, every: Sequence[Language]) -> Iterable[Alternatives]:
+    found = _of_part(part, language)
+    return [(term,) for term in found] if _RUN.match(part) else [_stems(part, every)] if found else []
+
+
+@lru_cache(maxsize=1 << 13)
+def _stems(word: str, every: Sequence[Language]) -> Alternatives:
+    """The stems of a word, the likeliest first; those that it has without accents, article or ending are of any
+    language."""
+    if found := forms(word):
+        return tuple(dict.fromkeys(found))
+    bare = _bare(word)
+    plain = without_accents(bare)[:LONGEST_TERM] or bare
+    likely = (_stem(word, every[0]), _stem(bare, every[0]), _stem(plain, "english"))
+    others = (_stem(form, its) for form in dict.fromkeys((bare, plain)) if form != word for its in _LATIN)
+    return tuple(dict.fromkeys((*likely, *(_stem(word, its) for its in every), *others)))
+
+
+def _stem(word: str, language: Language) -> str:
+    if len(word) < 3:  # as Porter's own program: "js" is no plural
+        return word
+    return _stems_of([word], language)[0]
+
+
+def _stems_of(words: Sequence[str], language: Language) -> list[str]:
+    """The stems of words of one script."""
+    name = "russian" if _CYRILLIC.match(words[0]) else "porter" if language == "english" else language
+    found: list[str] = _stemmer(name).stemWords(words)
+    return [_by_later_rules(stem) for stem in found] if name == "porter" else found
+
+
+def _by_later_rules(stem: str) -> str:
+    """The stem by two rules that Porter added later, and the library lacks: assembly is of assemble, psychology of
+    psychological."""
+    if stem.endswith("bli") and len(stem) > len("bli"):
+        return str(_stemmer("porter").stemWord(f"{stem[:-1]}e"))
+    return stem[:-1] if _OF_A_SCIENCE.search(stem) else stem
+
+
+def _stemmer(name: str) -> Stemmer.Stemmer:
+    stemmer = getattr(_stemmers, name, None)
+    if stemmer is None:  # a Stemmer is not safe to share between threads
+        stemmer = Stemmer.Stemmer(name, 0)
+        setattr(_stemmers, name, stemmer)
+    return stemmer
+
+
+_ASKING = frozenset(_stem(word, "english") for word in _ASKING_WORDS.split())

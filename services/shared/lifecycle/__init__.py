@@ -1,0 +1,1 @@
+"""What becomes of an entry: said again, pinned, corrected, superseded. Pure."""

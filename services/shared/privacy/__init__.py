@@ -1,0 +1,1 @@
+"""Whose words they are, and what they ask of the memory: wishes, commands, quotations, wrappings. Pure."""

@@ -1,0 +1,1 @@
+"""Which entries answer a question best, and which make room. Pure."""
