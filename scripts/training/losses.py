@@ -32,7 +32,7 @@ def reading_loss(weights: Arrays, trained: Arrays, batch: Reading, key: jax.Arra
         + 0.5 * _tagged(logits, "task", batch.tasks, _OF_TASKS)
         + 0.2 * _yes_or_no(logits[..., AT["names_whose"]], batch.names_whose, batch.names_whose >= 0)
         + 0.3 * _yes_or_no(mean[:, AT["ends"]], batch.ends, batch.ends >= 0)
-        + 0.3 * _yes_or_no(mean[:, AT["wish"]], batch.is_wish, everywhere)
+        + 0.5 * _yes_or_no(mean[:, AT["wish"]], batch.is_wish, everywhere)
         + _told(logits, batch)
         + _AS_BEFORE * _moved(vectors_of(states[-1], batch.texts.mask), vectors_of(plain, batch.texts.mask))
     )

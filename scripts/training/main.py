@@ -23,6 +23,7 @@ from page import card, report
 from pairs import Pair, pairs_in, read_pairs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rows import read_rows
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
@@ -76,6 +77,7 @@ def main() -> int:
     if asked.unseen:
         figures["unseen"] = _measured(weights, trained, tokenizer, read_folder(asked.unseen), calibrations)[0]
         figures["unseen"]["comparing"] = _compared(weights, trained, tokenizer, pairs_in(asked.unseen, set()))
+    figures["start"] = _version(asked.start) if asked.start else ""
     figures |= {"curve": curve, "chats": [chat.name for chat in learned], "dialogues": len(dialogues)}
     _write(asked.output, trained, calibrations, figures)
     print(json.dumps({name: figures[name] for name in ("claims", "tasks", "retrieval", "comparing")}, indent=1))
@@ -142,7 +144,8 @@ def _trained(
     """What was learned, and the losses by step. In few steps they can be compared where all turns are of one kind."""
     work.mkdir(parents=True, exist_ok=True)
     chats, dialogues, pairs, start = material
-    read = [*chats, *([] if is_quick else read_rows(CHATS.parent))]
+    said = [turn.text for chat in chats for turn in chat.turns if turn.by_user and not turn.is_wish]
+    read = chats if is_quick else [*chats, *chats, *read_rows(CHATS.parent, said)]
     mark = plan.mark((read, dialogues, pairs, start and start.read_bytes()))
     log = work / f"{mark}.jsonl"
     with (
@@ -210,6 +213,11 @@ def _crossed(found: Found, chats: list[Chat]) -> np.ndarray:
         if len(others.told) and (sides == side).any():
             sure[sides == side] = sureness(found, calibrated(others))[sides == side]
     return sure
+
+
+def _version(file: Path) -> str:
+    with safe_open(file, "numpy") as read:
+        return (read.metadata() or {}).get("version", file.stem)
 
 
 def _write(file: Path, trained: Arrays, calibrations: dict[str, Calibration], figures: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ _CARD = """# {version}: what it is, and how well it reads
 
 A low-rank adapter (rank 16) of all-MiniLM-L6-v2 (Apache-2.0) and heads on the states of its tokens: {size:,} bytes.
 `scripts/train` makes it from {chats} chats in `tests/quality/chats/learned` and the labelled sentences in
-`tests/quality`{dialogues}. It may be used as memorybus may.
+`tests/quality`{dialogues}{start}. It may be used as memorybus may.
 
 {held} chats of the same writers were kept apart. Of them, by how sure it is:
 
@@ -43,6 +43,7 @@ def card(version: str, size: int, figures: Mapping[str, Any]) -> str:
         size=size,
         chats=len(figures["chats"]),
         dialogues=dialogues,
+        start=f", going on from {figures['start']}" * bool(figures["start"]),
         held=len(figures["held"]),
         claims=_rows(figures["claims"]),
         tasks=_rows(figures["tasks"], _OF_TASKS),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from chats import Chat, Label, Turn
 
 _NONE = "-"
@@ -20,17 +22,31 @@ _SLOTS = {
 """The slots of the rules by their names; of others nothing is learned but that something is stated."""
 
 
-_TIMES = {"plain": 6}
+_TIMES = {"plain": 3, "passing": 2}
 """So often come statements in plain words: in the others these mostly stand in quotations, questions and jokes."""
 
+_SHORT = 200
 
-def read_rows(folder: Path) -> list[Chat]:
-    """Statements and what only looks like one (`facts.tsv`, `sentences`), wishes and what looks like one."""
+
+def read_rows(folder: Path, said: Sequence[str]) -> list[Chat]:
+    """Statements and what only looks like one (`facts.tsv`, `sentences`), wishes and what looks like one, which also
+    stand before and after what was `said` otherwise."""
     turns = [*_facts(folder / "facts.tsv"), *_wishes(folder / "unwanted.tsv")]
     for file in sorted((folder / "sentences").glob("*.jsonl")):
         read = list(map(_sentence, map(json.loads, file.read_text(encoding="utf-8").splitlines())))
         turns += read * _TIMES.get(file.stem, 1)
+    turns += _in_longer_ones([turn for turn in turns if not turn.is_read], said)
     return [Chat("sentences", turns, ())]
+
+
+def _in_longer_ones(wishes: Sequence[Turn], said: Sequence[str]) -> Iterator[Turn]:
+    random = np.random.default_rng(len(wishes))
+    short = [text for text in said if len(text) < _SHORT]
+    for turn in wishes:
+        other = short[random.integers(len(short))]
+        before, after = (turn.text, other) if random.random() < 0.5 else (other, turn.text)
+        if len(turn.text) < _SHORT and random.random() < 0.5:
+            yield replace(turn, text=f"{before} {after}")
 
 
 def _facts(file: Path) -> Iterator[Turn]:
