@@ -22,7 +22,8 @@ _SHORTEST_WORD = 4
 _SHORTEST_CODE = 4
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
-_CODE = re.compile(r"[^\W\d_]+[-_.]?\d(?:[\w@.-]*\w)?|\d+[^\W\d_]+\w*\d\w*|\w+[.\w]*@[\w.-]+\w")
+_JOINED = re.compile(r"\w+(?:[.@-]\w+)*")
+_OF_CODE = re.compile(r"[^\W\d_][-_.]?\d|@")
 """Letters and digits in one word, as OPS-482, b659fe and kim.428@shop.example, which name one thing among many."""
 
 
@@ -123,9 +124,8 @@ def _kind(code: str) -> str:
 
 
 def _codes(text: str) -> set[str]:
-    return {
-        word for word in _CODE.findall(text.casefold()) if any(map(str.isdigit, word)) and len(word) >= _SHORTEST_CODE
-    }
+    words = (word for word in _JOINED.findall(text.casefold()) if len(word) >= _SHORTEST_CODE)
+    return {word for word in words if _OF_CODE.search(word) and any(map(str.isdigit, word))}
 
 
 def _change(claim: Claim, entry: Entry, relation: Relation) -> Change:
