@@ -14,6 +14,7 @@ from services.bench import (
     proxy,
     retrieve,
     stalls,
+    wishes,
     write,
 )
 
@@ -33,3 +34,4 @@ app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=lookalikes.EPILOG)(lookalikes.lookalikes)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)
+app.command(epilog=wishes.EPILOG)(wishes.wishes)
