@@ -117,5 +117,6 @@ def _line(fact: ProfileFact) -> str:
     )
     since = f" (since {fact.since:%Y-%m-%d})"
     doubt = " (in conflict: see memorybus conflicts)" if fact.in_conflict else ""
-    told = f"{fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
+    slot = fact.memory_key.rpartition("|")[2].replace("_", " ")
+    told = f"{slot}: {fact.value} · {fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
     return f"perhaps: {told}  (--is-so {fact.id}, or --not-so)" if fact.is_likely else told
