@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from contracts.v1.claims import Reading
 from services.bench import wishes
 from services.embed.wishes import SURE
+from services.shared.embedders.minilm import ReadingMiniLmEmbedder
+from services.shared.settings import Settings
 from tests.apps.fakes import FakeReader
 
 PHRASE, ONLY_READ, MISSED, OTHER = (
@@ -20,6 +22,9 @@ PHRASE, ONLY_READ, MISSED, OTHER = (
     wishes.Message("What do you remember of me?", False),
 )
 APP = typer.Typer()
+BLIND = Path(__file__).parent / "blind_wishes.jsonl"
+LEAST_RECALL, MOST_FALSE = 0.80, 0.01
+"""A little worse than what was measured when they were set, on messages of writers whom it has not learned from."""
 APP.command()(wishes.wishes)
 
 
@@ -39,6 +44,17 @@ async def test_what_is_found_is_counted_by_who_finds_it() -> None:
         "reader": (1, 2),
         "either": (2, 3),
     }
+
+
+async def test_wishes_in_words_that_were_never_seen_are_found_and_little_else() -> None:
+    reader = await ReadingMiniLmEmbedder.open(Settings().cache)
+    try:
+        messages = wishes.read_messages(BLIND)
+        of = wishes.quality(messages, (await wishes.found_in(messages, reader))["either"])
+    finally:
+        await reader.close()
+    assert of.recall >= LEAST_RECALL
+    assert of.found - of.right <= MOST_FALSE * (len(messages) - of.there)
 
 
 @pytest.mark.parametrize("line", ["no json", '{"text": "a"}', '{"text": "a", "wish": "who knows"}'])
