@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from services.shared.dedup.canonical import Reading, read
 from services.shared.dedup.fingerprint import LONG, in_one_case
-from services.shared.language import lexicon
+from services.shared.language.lexicon import CRITICAL, WORDS
 
 Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
 Conflict: TypeAlias = Literal[
@@ -106,7 +106,7 @@ def _is_swap(x: str, y: str) -> bool:
     """
     if len(x) != len(y) or len(x) < 6 or not (x.isalpha() and y.isalpha()):
         return False
-    if {x, y} & (lexicon.CRITICAL | lexicon.SWAPPED_BUT_WORDS):
+    if {x, y} & (CRITICAL | WORDS["swapped but words"]):
         return False
     places = [i for i, (p, q) in enumerate(zip(x, y, strict=True)) if p != q]
     if len(places) != 2 or places[1] != places[0] + 1 or places[0] == 0:
@@ -115,12 +115,12 @@ def _is_swap(x: str, y: str) -> bool:
 
 
 _KINDS: tuple[tuple[Conflict, frozenset[str]], ...] = (
-    ("negation", lexicon.NEGATIONS),
-    ("number", lexicon.NUMERIC),
-    ("time", lexicon.TIMES),
-    ("pronoun", lexicon.PRONOUNS),
-    ("modal", lexicon.MODALS),
-    ("direction", lexicon.DIRECTIONS),
+    ("negation", WORDS["negations"]),
+    ("number", WORDS["numeric"]),
+    ("time", WORDS["times"]),
+    ("pronoun", WORDS["pronouns"]),
+    ("modal", WORDS["modals"]),
+    ("direction", WORDS["directions"]),
 )
 
 

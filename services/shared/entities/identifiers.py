@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from services.shared.language.analysis import LONGEST_TERM, STOP_WORDS, analyze
 from services.shared.language.text import fold
-from services.shared.temporal.dates import DATE
+from services.shared.temporal.dates import places_of_dates
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./:@]+[^\W_]+)*")
 _RUN = re.compile(r"\d+|[^\W\d_]+")
@@ -75,7 +75,7 @@ class _Joined(NamedTuple):
 
 def identifiers_in(question: str) -> tuple[Identifier, ...]:
     """What a question names something by."""
-    dates = [found.span() for found in re.finditer(DATE, question)]
+    dates = places_of_dates(question)
     words = list(_WORD.finditer(question))
     found = (
         _identifier(words, place, any(start <= word.start() < end for start, end in dates), question)

@@ -47,6 +47,11 @@ def pattern(name: str, section: str) -> str:
     return f"(?:{'|'.join(_expanded(name, line) for line in lines)})"
 
 
+def expression(name: str, form: str, flags: int = 0) -> re.Pattern[str]:
+    """A regular expression in which {name} stands for a section."""
+    return re.compile(_expanded(name, form), flags)
+
+
 def examples(name: str, section: str) -> dict[str, list[str]]:
     """The examples, " / " between two, by the regular expression of their line; none of what only names a section."""
     lines = (line.partition("\t") for line in sections(name)[section] if not _REFERENCE.fullmatch(line))

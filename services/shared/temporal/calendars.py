@@ -14,7 +14,6 @@ OfYear: TypeAlias = Callable[[int], Stretch]
 """What there is once in every year."""
 
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 _FIXED_HOLIDAYS = {
     "christmas": (12, 24, 3),
     "christmas eve": (12, 24, 1),
@@ -39,17 +38,15 @@ def weekday_before(name: str, midnight: datetime) -> Stretch:
     return day_of(midnight - timedelta(days=(midnight.weekday() - DAYS.index(name) - 1) % 7 + 1))
 
 
-def monday(midnight: datetime) -> datetime:
-    return midnight - timedelta(days=midnight.weekday())
-
-
 def unit_ago(unit: str, count: int, midnight: datetime) -> Stretch:
-    """The calendar's week, month, quarter, year or weekend that was so many ago; a weekend that is not over is none."""
-    first = monday(midnight)
-    if unit == "weekend":
-        return first - timedelta(days=7 * count - 5), first - timedelta(days=7 * count - 7)
-    if unit == "week":
-        return first - timedelta(days=7 * count), first - timedelta(days=7 * count - 7)
+    """The day, or the calendar's week, month, quarter, year or weekend that was so many ago; a weekend that is not over
+    is none. A night goes on into the next day."""
+    if unit in ("day", "night", "part"):
+        day = midnight - count * _DAY
+        return day, day + timedelta(days=1, hours=12 if unit == "night" else 0)
+    if weeks := {"week": 1, "weekend": 1, "fortnight": 2}.get(unit):
+        monday = midnight - timedelta(days=midnight.weekday() + 7 * weeks * count)
+        return monday + timedelta(days=5 if unit == "weekend" else 0), monday + 7 * weeks * _DAY
     length = {"month": 1, "quarter": 3, "year": 12}[unit]
     start = (midnight.month - 1) // length * length - count * length
     return months(midnight, midnight.year, start + 1, length)
@@ -64,12 +61,15 @@ def _first_of(midnight: datetime, year: int, month: int) -> datetime:
     return midnight.replace(year=year + (month - 1) // 12, month=(month - 1) % 12 + 1, day=1)
 
 
-def season(name: str, year: int, midnight: datetime) -> Stretch:
-    """Three months, as in the north; a winter is of the year in which it begins."""
-    return months(midnight, year, _SEASONS[name], 3)
+def of_year(name: str, midnight: datetime) -> OfYear:
+    """What there is of a name in each year: a holiday, or months, as a number and how many: 5, 3 3 for the spring."""
+    if not name[0].isdecimal():
+        return lambda year: _holiday(name, year, midnight)
+    first, count = map(int, f"{name} 1".split()[:2])
+    return lambda year: months(midnight, year, first, count)
 
 
-def holiday(name: str, year: int, midnight: datetime) -> Stretch:
+def _holiday(name: str, year: int, midnight: datetime) -> Stretch:
     if name in _FIXED_HOLIDAYS:
         month, day, days = _FIXED_HOLIDAYS[name]
         return _days(midnight.replace(year=year, month=month, day=day), days)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from services.shared.language import wordlists
@@ -12,11 +12,9 @@ from services.shared.language.language import Language, language_of
 from services.shared.language.text import CharTable, fold
 from services.shared.temporal.month_names import without_names
 
-_KEYED = ("relation", "article", "which", "back", "unit", "day", "month", "season", "number", "part", "holiday")
+_KEYED = "relation article which back unit day month months season number part holiday".split()
+_AGAIN = ("unit", "day", "season", "holiday", "month")
 _TOLD_APART: tuple[Language, ...] = ("english", "german", "spanish", "french")
-_OF_OTHERS = frozenset("hier mars mai ce il week weekend tag fin este".split())
-"""Words that tell times in one language, and something else in another."""
-
 _YEAR = r"(?:19|20)[0-9]{2}"
 _NUMERIC = (
     r"(?<![./])(?P<numeric>[0-9]{1,2}(?:/[0-9]{1,2}/|\.[0-9]{1,2}\.)[0-9]{4}|[0-9]{4}(?:-[0-9]{2}-|/[0-9]{2}/)[0-9]{2})"
@@ -25,7 +23,10 @@ _NUMERIC = (
 _SLOT = re.compile(r"\{([a-z ]+)\}")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_VERBS = re.compile(r"\b(?:mar|march|may)\b")
+_VERBS = re.compile(
+    r"\b(?:mar|march|may"
+    r"|(?<![^.?!] )May(?= (?:I|we|you|he|she|it|they|one|the|this|that|my|our|his|her|your|their)\b))\b"
+)
 _HAS_BEEN = re.compile(
     r"(?<=\ba )ete\b|(?<!^)(?<!l')(?<!\bd')(?<!\ben )(?<!\bcet )(?<!, )(?<!\bvacances )\bete\b"
     r"(?= (?:dernier|passe|prochain|(?:19|20)[0-9]{2})\b)"
@@ -34,7 +35,7 @@ _HAS_BEEN = re.compile(
 
 _YEARS = frozenset(map(str, range(1900, 2100)))
 _DAY = "[0-3]?[0-9]"
-_PLAIN_END = (
+_END = (
     rf"(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? )?(?:{{month}})(?: {_DAY}(?:st|nd|rd|th)?(?![0-9]))?"
     rf"(?:,?(?: of| de)? {{year}})?|{{year}}|{{day}}|{_DAY}(?:st|nd|rd|th|\.|er)?"
 )
@@ -43,6 +44,7 @@ _END = (
     rf"(?: (?P<day_after>{_DAY})(?:st|nd|rd|th)?(?![0-9]))?(?:,?(?: of| de)? (?P<year>{{year}}))?"
     rf"|(?P<alone>{{year}})|(?P<weekday>{{day}})|(?P<only_day>{_DAY})(?:st|nd|rd|th|\.|er)?"
 )
+_SOME_END = re.sub(r"\(\?P<\w+>", "(?:", _END)
 
 
 def _plain_letter(char: str) -> str:
@@ -92,32 +94,33 @@ class TimeWords:
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        slots, self._keys = _slots_of(language)
-        self.times = _compiled(_around(_lines(language, "forms", slots)), slots)
+        self._slots, self._keys = _slots_of(language)
+        self.times = self.compiled(_around(_lines(language, "forms", self._slots)))
         between, from_to = wordlists.sections("time_spans")[f"{language} between"]
-        self.between, self.from_to = (_compiled(_between(line), slots) for line in (between, from_to))
-        self.end = _compiled(_END, slots)
-        self.future, self.past = (_compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)", slots) for name in ("future", "past"))
-        self.alone = re.compile(_filled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots), re.IGNORECASE)
-        self.dated = _compiled(
-            rf",? (?:(?:the|de[nm]) )?(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? {{month}}|{{month}} {_DAY})", slots
+        self.between, self.from_to = (self.compiled(_between(line)) for line in (between, from_to))
+        self.end = self.compiled(_END)
+        self.future, self.past = (self.compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)") for name in ("future", "past"))
+        self.alone = self.compiled(r"(?i:\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w))")
+        self.dated = self.compiled(
+            rf",? (?:(?:the|de[nm]) )?(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? {{month}}|{{month}} {_DAY})"
         )
-        self.unit_before = _compiled(r"(?<!\w)(?:{unit}|{day}) $", slots)
+        self.unit_before = self.compiled(r"(?<!\w)(?:{unit}|{day}) $")
+
+    def compiled(self, form: str) -> re.Pattern[str]:
+        """A form in which {name} stands for the words of a section."""
+        return re.compile(_filled(form, self._slots))
 
     def key(self, section: str, text: str) -> str:
         """What a word or words, found by a pattern of the section, stand for."""
-        return next(key for key, pattern in self._keys[section].items() if pattern.fullmatch(text))
+        return self.thing(text, section)[1]
 
     def number(self, text: str) -> int:
         return int(text) if text.isdecimal() else int(self.key("number", text))
 
-    def thing(self, text: str) -> tuple[str, str]:
-        """The section and the key of what comes again and again."""
-        for section in ("unit", "day", "season", "holiday", "month"):
-            for key, pattern in self._keys[section].items():
-                if pattern.fullmatch(text):
-                    return section, key
-        raise ValueError(text)
+    def thing(self, text: str, *sections: str) -> tuple[str, str]:
+        """The section and the key of what comes again and again, or is of these sections."""
+        asked = ((section, self._keys[section]) for section in sections or _AGAIN)
+        return next((its, key) for its, keys in asked for key, form in keys.items() if re.fullmatch(form, text))
 
 
 @cache
@@ -125,13 +128,11 @@ def time_words(language: Language) -> TimeWords:
     return TimeWords(language)
 
 
-def _slots_of(language: Language) -> tuple[dict[str, str], dict[str, dict[str, re.Pattern[str]]]]:
+def _slots_of(language: Language) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """What a form may name in braces, and the patterns of each section by what they stand for."""
-    slots, keys = {}, {}
-    for section in _KEYED:
-        patterns = dict(line.split(": ", 1) for line in wordlists.sections("time_spans")[f"{language} {section}"])
-        slots[section] = "|".join(patterns[key] for key in sorted(patterns, key=len, reverse=True))
-        keys[section] = {key: re.compile(pattern) for key, pattern in patterns.items()}
+    lines = wordlists.sections("time_spans")
+    keys = {its: dict(line.split(": ", 1) for line in lines.get(f"{language} {its}", ())) for its in _KEYED}
+    slots = {its: "|".join(forms[key] for key in sorted(forms, key=len, reverse=True)) for its, forms in keys.items()}
     slots |= {name: _lines(language, name, {}) for name in ("future", "past")}
     slots["follows"] = "|".join(wordlists.listed("time_spans", f"{language} follows"))
     slots |= {"number": rf"[0-9]{{1,3}}|{slots['number']}", "year": _YEAR}
@@ -147,20 +148,16 @@ def _filled(form: str, slots: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda found: f"(?:{slots[found[1]]})" if found[1] in slots else found[0], form)
 
 
-def _compiled(form: str, slots: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_filled(form, slots))
-
-
 def _around(forms: str) -> str:
     return (
-        r"(?<![\w-])(?<![0-9][.,])(?:(?P<relation>{relation})(?: |(?<=d')))?(?:(?P<article>{article}) ?)?"
+        r"(?<!\w)(?<![^0-9]-)(?<![0-9][.,])(?:(?P<relation>{relation})(?: |(?<=d')))?(?:(?P<article>{article}) ?)?"
         rf"(?:(?P<part>{{part}})(?:[ -]|(?<=d'))(?:{{article}} ?)?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
         r"(?!\w)(?! (?:of|before|after|der|des)\b)"
     )
 
 
 def _between(form: str) -> str:
-    one, other = (f"(?P<{name}>{_PLAIN_END})" for name in ("one", "other"))
+    one, other = (f"(?P<{name}>{_SOME_END})" for name in ("one", "other"))
     return rf"(?<![\w-]){form.replace('{end}', one, 1).replace('{end}', other, 1)}(?!\w)"
 
 
@@ -168,25 +165,14 @@ _TRIGGERS: Mapping[Language, frozenset[str]] = {
     language: _written(wordlists.listed("time_spans", f"{language} triggers")) for language in _TOLD_APART
 }
 _ANY_TRIGGER = _YEARS.union(*_TRIGGERS.values())
+_OF_OTHERS = _written("hier mars mai ce il week weekend tag fin este".split())
+"""Words that tell times in one language, and something else in another."""
 
-
-_SURE = {language: triggers - _written(_OF_OTHERS) for language, triggers in _TRIGGERS.items()}
 _SHORT_MONTHS = _written("jan feb mar apr jun jul aug sep sept oct nov dec".split())
 """Of English alone, and names elsewhere: where a text is of another language they tell nothing."""
 
-
 _UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) for it in ("units told", "tellers"))
 """Words that name a time only together: this, week."""
-
-
-def may_name_time(plain_text: str) -> bool:
-    """Whether a text has words without which none of the patterns finds anything."""
-    words = _WORD.findall(plain_text)
-    return not _ANY_TRIGGER.isdisjoint(words) or _has_unit(words)
-
-
-def _has_unit(words: Collection[str]) -> bool:
-    return not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
 
 
 def words_for(text: str) -> TimeWords | None:
@@ -195,14 +181,17 @@ def words_for(text: str) -> TimeWords | None:
     They are those of its own language where it has any of them, or else of another whose words no other has: a short
     text is easily taken for English.
     """
-    language = language_of(_TOKEN.findall(fold(text)))
     words = frozenset(_WORD.findall(plain(text)))
+    has_unit = not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
+    if _ANY_TRIGGER.isdisjoint(words) and not has_unit:
+        return None
+    language = language_of(_TOKEN.findall(fold(text)))
     if language in _TOLD_APART and not words.isdisjoint(_TRIGGERS[language]):
         return time_words(language)
-    has_unit = _has_unit(words)
-    if language not in (None, "english"):
-        words -= _SHORT_MONTHS
-    named = next((it for it in _TOLD_APART if not words.isdisjoint(_SURE[it]) or (it == "english" and has_unit)), None)
-    if named is None and not words.isdisjoint(_YEARS):
-        named = language if language in _TOLD_APART else "english"
-    return time_words(named) if named else None
+    sure = words - _OF_OTHERS - (_SHORT_MONTHS if language not in (None, "english") else frozenset())
+    for named in _TOLD_APART:
+        if not sure.isdisjoint(_TRIGGERS[named]) or (named == "english" and has_unit):
+            return time_words(named)
+    if words.isdisjoint(_YEARS):
+        return None
+    return time_words(language if language in _TOLD_APART else "english")
