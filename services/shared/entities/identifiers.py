@@ -25,7 +25,6 @@ _ADDRESS = re.compile(r"[@_]|[^\W\d_]{2}\.[^\W\d_]{2}")
 _PLAIN = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d{1,3}(?:st|nd|rd|th)")
 """Numbers that tell how many, which day or which year more often than they name something."""
 
-_NOUN = re.compile(r"[^\W\d_]{3,}")
 _NO_NOUNS = frozenset(
     "the about than over under around within from and next last past until till age aged was were are".split()
 )
@@ -167,7 +166,7 @@ def _with_marks(number: str, before: Sequence[str], behind: Sequence[str]) -> tu
 
 def _is_number_of(noun: str, words: Sequence[re.Match[str]], place: int, question: str) -> bool:
     """Whether a short number is that of something: locker 12, and not in 5 minutes."""
-    if not _NOUN.fullmatch(noun) or noun in _NO_NOUNS or question[words[place].start() - 1] != " ":
+    if len(noun) < 3 or not noun.isalpha() or noun in _NO_NOUNS or question[words[place].start() - 1] != " ":
         return False
     rest = question[words[place].end() :].lstrip(" ")
     return not rest or rest[0] in "?!,;." or fold(rest.split(None, 1)[0]) in _GOES_ON

@@ -8,7 +8,7 @@ from services.shared.language import wordlists
 
 OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _LATEST, _FORMERLY, _STATE = (
-    wordlists.expression("asked_times", rf"\b(?:{sections})(?!\w)")
+    wordlists.expression("asked", rf"\b(?:{sections})(?!\w)")
     for sections in ("{latest}", "{first}", "{latest}|{beginning}|{state}")
 )
 

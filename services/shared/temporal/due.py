@@ -15,7 +15,7 @@ from services.shared.temporal.time_words import time_words
 _SAID = (
     r"\b(?:(?P<tomorrow>(?P<day_after>day after )?(?:tomorrow|tmrw))"
     r"|(?P<today>today|tonight|this (?:morning|afternoon|evening)|in (?:an hour|\w+ hours|\w+ minutes))"
-    r"|(?P<counted>(?:in|within) (?P<count>{number}) (?P<unit>day|week|fortnight|month)s?)"
+    r"|(?P<counted>(?:in|within) (?P<count>{count}) (?P<unit>day|week|fortnight|month)s?)"
     r"|(?P<end>end of (?:the |this |next )?(?:day|week|month|year)|(?:this|next|the) weekend)"
     r"|(?P<of_month>(?:by|on|until|before|for) the (?P<nth>[0-3]?\d)(?:st|nd|rd|th))"
     r"|(?P<weekday>(?P<next>next )?(?P<day>mon|tues?|wed(?:s|nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?(?! the \d))"
@@ -74,7 +74,7 @@ def _due_on(sentence: str, today: date) -> date | None:
 
 @cache
 def _said() -> re.Pattern[str]:
-    return time_words("english").compiled(_SAID)
+    return time_words("english").expression(_SAID)
 
 
 def _dated(sentence: str, today: date) -> date | None:

@@ -19,12 +19,10 @@ _NEAR = 40
 _MOST = 64
 """Names of a text that are looked at."""
 
-_KIN = "|".join(
-    re.escape(word) for section in ("family", "partner", "acquainted") for word in wordlists.listed("facts", section)
-)
+_KIN = wordlists.any_of("facts", "family", "partner", "acquainted")
 _DAY, _WHEN, _WHEN_OR_WHO, _NAMED, _ASKED = (
     _expression(rf"(?<!\w){before}$")
-    for before in ("{day}", "{when}", "{when or who}", f"(?:{{named}}|(?:{_KIN}) )", "{asked}")
+    for before in ("{day}", "{when}", "{when or who}", f"(?:{{named}}|{_KIN} )", "{asked}")
 )
 _NUMBER, _AFTER_MONTH, _SURNAME, _ACTS, _OWN_OF_MONTH, _SAID_OF_MONTH, _ENDS, _LISTED = (
     _expression(f"{{{after}}}")

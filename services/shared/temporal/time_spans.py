@@ -308,7 +308,7 @@ class _Expression:
     def _this(self, unit: str) -> Stretch:
         """So far, unless a part of it is named."""
         since, until = calendars.unit_ago(unit, 0, self.midnight)
-        if since > self.now and self.words.past.search(self.match.string):
+        if since > self.now and self.words.behind.search(self.match.string):
             return calendars.unit_ago(unit, 1, self.midnight)  # what did I do this weekend?
         return (since, until) if self.part or since > self.now else (since, self.now)
 
@@ -356,7 +356,7 @@ class _Expression:
     def _is_ahead(self) -> bool:
         """Whether the question is about what will be."""
         text = self.match.string
-        return self.words.future.search(text) is not None and self.words.past.search(text) is None
+        return self.words.ahead.search(text) is not None and self.words.behind.search(text) is None
 
     def _bare(self, unit: str) -> Stretch | None:
         """Over the weekend; at the beginning of the year."""

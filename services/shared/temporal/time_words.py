@@ -5,22 +5,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from services.shared.language import wordlists
 from services.shared.language.language import Language, language_of
 from services.shared.language.text import CharTable, fold
 from services.shared.temporal.month_names import without_names
 
-_KEYED = "relation article which back unit day month months season number part holiday".split()
 _AGAIN = ("unit", "day", "season", "holiday", "month")
 _TOLD_APART: tuple[Language, ...] = ("english", "german", "spanish", "french")
-_YEAR = r"(?:19|20)[0-9]{2}"
-_NUMERIC = (
-    r"(?<![./])(?P<numeric>[0-9]{1,2}(?:/[0-9]{1,2}/|\.[0-9]{1,2}\.)[0-9]{4}|[0-9]{4}(?:-[0-9]{2}-|/[0-9]{2}/)[0-9]{2})"
-    r"(?![\w/]|[.-][0-9])"
-)
-_SLOT = re.compile(r"\{([a-z ]+)\}")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _VERBS = re.compile(
@@ -34,17 +27,6 @@ _HAS_BEEN = re.compile(
 """The French participle, which is no summer: a été, ont été 2024."""
 
 _YEARS = frozenset(map(str, range(1900, 2100)))
-_DAY = "[0-3]?[0-9]"
-_END = (
-    rf"(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? )?(?:{{month}})(?: {_DAY}(?:st|nd|rd|th)?(?![0-9]))?"
-    rf"(?:,?(?: of| de)? {{year}})?|{{year}}|{{day}}|{_DAY}(?:st|nd|rd|th|\.|er)?"
-)
-_END = (
-    rf"(?:(?P<day_before>{_DAY})(?:st|nd|rd|th|\.|er)?(?: of| de)? )?(?P<month>{{month}})"
-    rf"(?: (?P<day_after>{_DAY})(?:st|nd|rd|th)?(?![0-9]))?(?:,?(?: of| de)? (?P<year>{{year}}))?"
-    rf"|(?P<alone>{{year}})|(?P<weekday>{{day}})|(?P<only_day>{_DAY})(?:st|nd|rd|th|\.|er)?"
-)
-_SOME_END = re.sub(r"\(\?P<\w+>", "(?:", _END)
 
 
 def _plain_letter(char: str) -> str:
@@ -88,27 +70,19 @@ class TimeWords:
     """The patterns of a language, all for `lowered` text, and what the words that they find stand for.
 
     `times` finds an expression of time, `between` and `from_to` two of them with all that lies between, each an `end`.
-    `future` and `past` tell which of both a question is about, `dated` is the date that a weekday stands before, and
+    `ahead` and `behind` tell which of both a question is about, `dated` is the date that a weekday stands before, and
     `alone` what may follow a year or holiday that stands for itself, as "in 2025 words" does not.
     """
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self._slots, self._keys = _slots_of(language)
-        self.times = self.compiled(_around(_lines(language, "forms", self._slots)))
-        between, from_to = wordlists.sections("time_spans")[f"{language} between"]
-        self.between, self.from_to = (self.compiled(_between(line)) for line in (between, from_to))
-        self.end = self.compiled(_END)
-        self.future, self.past = (self.compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)") for name in ("future", "past"))
-        self.alone = self.compiled(r"(?i:\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w))")
-        self.dated = self.compiled(
-            rf",? (?:(?:the|de[nm]) )?(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? {{month}}|{{month}} {_DAY})"
+        self.expression = partial(wordlists.expression, "time_spans", language=language)
+        self.times, self.end, self.ahead, self.behind, self.alone, self.dated, self.unit_before = (
+            self.expression(f"{{{name}}}") for name in "times|end|ahead|behind|alone|dated|unit before".split("|")
         )
-        self.unit_before = self.compiled(r"(?<!\w)(?:{unit}|{day}) $")
-
-    def compiled(self, form: str) -> re.Pattern[str]:
-        """A form in which {name} stands for the words of a section."""
-        return re.compile(_filled(form, self._slots))
+        self.between, self.from_to = (
+            self.expression(rf"(?<![\w-]){{{name}}}(?!\w)") for name in ("between", "from to")
+        )
 
     def key(self, section: str, text: str) -> str:
         """What a word or words, found by a pattern of the section, stand for."""
@@ -119,46 +93,13 @@ class TimeWords:
 
     def thing(self, text: str, *sections: str) -> tuple[str, str]:
         """The section and the key of what comes again and again, or is of these sections."""
-        asked = ((section, self._keys[section]) for section in sections or _AGAIN)
-        return next((its, key) for its, keys in asked for key, form in keys.items() if re.fullmatch(form, text))
+        asked = ((its, wordlists.keys("time_spans", f"{self.language} {its}")) for its in sections or _AGAIN)
+        return next((its, key) for its, keys in asked for form, key in keys.items() if re.fullmatch(form, text))
 
 
 @cache
 def time_words(language: Language) -> TimeWords:
     return TimeWords(language)
-
-
-def _slots_of(language: Language) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """What a form may name in braces, and the patterns of each section by what they stand for."""
-    lines = wordlists.sections("time_spans")
-    keys = {its: dict(line.split(": ", 1) for line in lines.get(f"{language} {its}", ())) for its in _KEYED}
-    slots = {its: "|".join(forms[key] for key in sorted(forms, key=len, reverse=True)) for its, forms in keys.items()}
-    slots |= {name: _lines(language, name, {}) for name in ("future", "past")}
-    slots["follows"] = "|".join(wordlists.listed("time_spans", f"{language} follows"))
-    slots |= {"number": rf"[0-9]{{1,3}}|{slots['number']}", "year": _YEAR}
-    slots["of year"] = _filled(_lines(language, "of year", {}), slots)
-    return slots, keys
-
-
-def _lines(language: Language, section: str, slots: Mapping[str, str]) -> str:
-    return "|".join(_filled(line, slots) for line in wordlists.sections("time_spans")[f"{language} {section}"])
-
-
-def _filled(form: str, slots: Mapping[str, str]) -> str:
-    return _SLOT.sub(lambda found: f"(?:{slots[found[1]]})" if found[1] in slots else found[0], form)
-
-
-def _around(forms: str) -> str:
-    return (
-        r"(?<!\w)(?<![^0-9]-)(?<![0-9][.,])(?:(?P<relation>{relation})(?: |(?<=d')))?(?:(?P<article>{article}) ?)?"
-        rf"(?:(?P<part>{{part}})(?:[ -]|(?<=d'))(?:{{article}} ?)?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
-        r"(?!\w)(?! (?:of|before|after|der|des)\b)"
-    )
-
-
-def _between(form: str) -> str:
-    one, other = (f"(?P<{name}>{_SOME_END})" for name in ("one", "other"))
-    return rf"(?<![\w-]){form.replace('{end}', one, 1).replace('{end}', other, 1)}(?!\w)"
 
 
 _TRIGGERS: Mapping[Language, frozenset[str]] = {
