@@ -17,7 +17,7 @@ from services.bench.pairs import PairsFile, Quality, WrongOption, labelled_pairs
 from services.cli.common import out
 from services.shared.dedup.canonical import read
 from services.shared.dedup.fingerprint import SIMHASH_BITS, fingerprint, hamming
-from services.shared.dedup.similarity import compare, same_statement
+from services.shared.dedup.similarity import agreement, same_statement
 
 EPILOG = """Examples:\n
   memorybus bench duplicates tests/quality/near_duplicates.tsv\n
@@ -119,5 +119,11 @@ def _kinds(pairs: Sequence[Pair], found: Merges) -> Table:
 
 def _show(pairs: Sequence[Pair]) -> None:
     for pair in pairs:
-        why = compare(pair.a, pair.b).reason
+        why = agreement(pair.a, pair.b) or f"apart by {escape(_differing(pair))}"
         out.print(f"[bold]{pair.label}[/bold], judged {why}:", f"  {escape(pair.a)}", f"  {escape(pair.b)}", sep="\n")
+
+
+def _differing(pair: Pair) -> str:
+    """The words that only one of two texts has; those that have the same ones differ in names or their order."""
+    a, b = (Counter(read(text).words) for text in (pair.a, pair.b))
+    return ", ".join((a - b) | (b - a)) or "names or order"

@@ -20,7 +20,7 @@ from contracts.v1.entries import Entry
 from services.shared.context.echoes import without_blocks
 from services.shared.context.statements import LIGHT, stem
 from services.shared.context.summaries import LONGEST, ONE_LINE, Sentence, spans
-from services.shared.language.lexicon import NEGATIONS
+from services.shared.language.lexicon import WORDS
 from services.shared.privacy.frames import as_stated
 
 MOST_TURNS = 60
@@ -253,12 +253,12 @@ def _telling(text: str) -> frozenset[str]:
     return frozenset(
         stem(word.removesuffix("'s").removesuffix("’s"))
         for word in _words(text)
-        if word not in LIGHT and word not in _REPORTING and word not in NEGATIONS and not _DENIES.search(word)
+        if word not in LIGHT and word not in _REPORTING and word not in WORDS["negations"] and not _DENIES.search(word)
     )
 
 
 def _denies(text: str) -> bool:
-    return any(word in NEGATIONS or word == "cannot" or _DENIES.search(word) for word in _words(text))
+    return any(word in WORDS["negations"] or word == "cannot" or _DENIES.search(word) for word in _words(text))
 
 
 def _words(text: str) -> list[str]:
