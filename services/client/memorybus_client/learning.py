@@ -27,7 +27,7 @@ def awaited(memory: AsyncMemory | Memory) -> AsyncMemory:
         expect(memory, AsyncMemory)
         return memory
     shared = AsyncMemory.__new__(AsyncMemory)
-    shared._caller = SharedCaller(memory._caller)
+    shared._caller = SharedCaller(memory._awaited._caller, memory._thread)
     return shared
 
 
@@ -90,16 +90,8 @@ async def alearn(
 
 def learn(memory: Memory, exchange: Exchange, said: Said, *, conversation_id: str | None, space: str | None) -> None:
     """The same for programs without an event loop."""
-    for role, text in exchange.until_answered(said):
-        if exchange.may_tell(role, text):
-            try:
-                turn = memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
-                exchange.note(role, kept=turn.kept)
-            except MemorybusError as error:
-                exchange.note(role, kept=False)
-                log.warning(_NOT_LEARNED, error)
-                if isinstance(error, Unavailable):
-                    break
+    work = alearn(memory._awaited, exchange, said, conversation_id=conversation_id, space=space)
+    memory._thread.run(work)
 
 
 _NOT_LEARNED = "memory did not learn what was said: %s"
