@@ -17,6 +17,7 @@ from contracts.ports import Reader
 from contracts.v1.claims import Relation
 from services.bench.pairs import Judged, PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
 from services.cli.common import fail, out
+from services.cli.tables import table
 from services.shared.embedders import open_embedder
 from services.shared.knowledge.changes import CONTRADICTION, UPDATE
 from services.shared.settings import Settings
@@ -91,12 +92,9 @@ def changes(file: PairsFile, wrong: WrongOption = False) -> None:
 
 
 def _summary(results: Sequence[Judged[Pair, Label]]) -> Table:
-    table = Table(title=f"{len(results)} pairs")
-    table.add_column("relation")
-    for column in ("pairs", "found", "precision", "recall"):
-        table.add_column(column, justify="right")
     labels: tuple[Label, ...] = ("update", "contradiction")
-    for label in labels:
-        of = quality(results, label)
-        table.add_row(label, str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")
-    return table
+    rows = (
+        (label, str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")
+        for label, of in ((label, quality(results, label)) for label in labels)
+    )
+    return table(("relation", "pairs", "found", "precision", "recall"), rows, title=f"{len(results)} pairs")

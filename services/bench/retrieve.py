@@ -110,9 +110,7 @@ def retrieve(
     users: Annotated[int, typer.Option(help="Users who have as many of them each.", min=1)] = 1,
     queries: Annotated[int, typer.Option(help="Questions to ask with 1, with 8 and with 32 callers.", min=10)] = 300,
     trimming: Annotated[bool, typer.Option("--trimming", help="Ask also while curate archives entries.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.")] = None,
 ) -> None:
     """Fill a memory, then ask it questions over the bus: one after the other, and 8 and 32 at the same time.
 

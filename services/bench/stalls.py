@@ -16,7 +16,6 @@ from typing import Annotated
 
 import httpx
 import typer
-from rich.table import Table
 
 from contracts import flow
 from contracts.errors import Unavailable
@@ -31,6 +30,7 @@ from services.bench.process import measured, until_digested
 from services.bench.texts import Talk
 from services.bench.write import end_to_end
 from services.cli.common import out, run
+from services.cli.tables import table
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.tasks import end
 
@@ -222,22 +222,22 @@ async def _timed_again_and_again(
 
 
 def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
-    table = Table(title=f"{texts:,} texts of {words:,} words by one user, reads of them, and another user meanwhile")
-    table.add_column("what")
-    for name in felt:
-        table.add_column(name, justify="right")
     figures: dict[str, Callable[[Felt], list[float]]] = {
         "retrieve of the other user": lambda one: one.retrieve,
         "/healthz": lambda one: one.health,
         "a turn of the other user is found by words after": lambda one: one.found,
     }
-    for what, times in figures.items():
-        table.add_row(f"{what}, p50 / p95 / p99 / most ms", *(_percentiles(times(one)) for one in felt.values()))
-    table.add_row("not answered", *(str(one.failed) for one in felt.values()))
-    table.add_row("took", *(f"{one.seconds:.1f} s" for one in felt.values()))
-    ratio = felt["alike"].seconds / felt["unlike"].seconds
-    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{ratio:.2f} ×", *[""] * (len(felt) - 2))
-    out.print(table)
+    rows = [
+        *(
+            (f"{what}, p50 / p95 / p99 / most ms", *(_percentiles(times(one)) for one in felt.values()))
+            for what, times in figures.items()
+        ),
+        ("not answered", *(str(one.failed) for one in felt.values())),
+        ("took", *(f"{one.seconds:.1f} s" for one in felt.values())),
+        ("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×"),
+    ]
+    title = f"{texts:,} texts of {words:,} words by one user, reads of them, and another user meanwhile"
+    out.print(table(("what", *felt), rows, title=title))
 
 
 def _percentiles(times: list[float]) -> str:

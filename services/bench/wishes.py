@@ -17,6 +17,7 @@ from contracts.errors import Unavailable
 from contracts.ports import Reader
 from services.bench.pairs import Quality, WrongOption
 from services.cli.common import fail, out
+from services.cli.tables import table
 from services.embed.wishes import SURE
 from services.shared.embedders import open_embedder
 from services.shared.privacy.unwanted import is_unwanted
@@ -92,13 +93,12 @@ def wishes(file: MessagesFile, wrong: WrongOption = False) -> None:
 
 def _summary(messages: Sequence[Message], found: Found) -> Table:
     others = sum(not one.wish for one in messages)
-    table = Table(title=f"{len(messages) - others} wishes, {others} other messages")
-    table.add_column("found by")
-    for column in ("wishes", "recall", "others", "false alarms"):
-        table.add_column(column, justify="right")
+    rows = []
     for who, taken in found.items():
         of = quality(messages, taken)
         wrong = of.found - of.right
-        share = f"{wrong / others:.4f}" if others else "–"
-        table.add_row(who, str(of.right), f"{of.recall:.3f}", str(wrong), share)
-    return table
+        rows.append(
+            (who, str(of.right), f"{of.recall:.3f}", str(wrong), f"{wrong / others:.4f}" if others else "–"),
+        )
+    title = f"{len(messages) - others} wishes, {others} other messages"
+    return table(("found by", "wishes", "recall", "others", "false alarms"), rows, title=title)

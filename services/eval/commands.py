@@ -56,12 +56,8 @@ PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="File with tu
 CasesArgument = Annotated[
     Path, typer.Argument(metavar="[PATH]", help="File with golden cases; without it those of memorybus.")
 ]
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.", show_default=False)
-]
-HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.", show_default=False)
-]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.")]
+HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.")]
 MlflowOption = Annotated[
     str,
     typer.Option(
@@ -133,7 +129,7 @@ def locomo(
     outages: OutagesOption = False,
     llm: LlmOption = "",
     typing_errors: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.", show_default=False)
+        int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.")
     ] = None,
     misdirected: MisdirectedOption = False,
 ) -> None:
@@ -178,9 +174,7 @@ def chats(
 
 def longmemeval(
     path: PathArgument,
-    first: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.", show_default=False)
-    ] = None,
+    first: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.")] = None,
     report: JsonOption = None,
     html: HtmlOption = None,
     mlflow: MlflowOption = "",

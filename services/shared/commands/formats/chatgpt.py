@@ -13,7 +13,6 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     ABANDONED,
-    ATTACHED,
     NOT_SAID,
     ROLES,
     Statement,
@@ -130,20 +129,18 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
         message = None if data is None else readable(source, _Message, data, spot)
         if message is None:
             continue
-        source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
-        if why := message.why_unsaid():
-            source.skipped[why] += 1
-            continue
         yield Statement(
             spot,
             message.id or name,
-            ROLES[message.author.role],
+            ROLES.get(message.author.role),
             message.words(),
             conversation_id,
             message.create_time,
             tags=(conversation.title,) if isinstance(conversation.title, str) else (),
             type="note" if message.is_memory() else None,
             saved=message.is_memory(),
+            left_out=message.why_unsaid(),
+            attached=message.attached(),
         )
 
 

@@ -12,11 +12,11 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     ABANDONED,
-    NOT_SAID,
     REPEATED,
     ROLES,
     Statement,
     each,
+    each_readable,
     fact_type,
     readable,
     taken,
@@ -119,15 +119,8 @@ def _threads(source: Source, states: list[tuple[str, _State]]) -> Iterator[Turn]
 
 
 def _statements(source: Source, state: _State, where: str) -> Iterator[Statement]:
-    for number, data in enumerate(state.messages, start=1):
-        spot = f"{where}: message {number}"
-        if (message := readable(source, _Message, _flat(data), spot)) is None:
-            continue
-        role = ROLES.get(message.type.lower())
-        if role is None:
-            source.skipped[NOT_SAID] += 1
-            continue
-        text = text_of(message.content)
+    for spot, message in each_readable(source, _Message, map(_flat, state.messages), f"{where}: message"):
+        role, text = ROLES.get(message.type.lower()), text_of(message.content)
         yield Statement(spot, message.id, role, text, state.thread_id, user_id=state.user_id, speaker=message.name)
 
 

@@ -19,8 +19,8 @@ from services.shared.commands.formats.elsewhere import (
     ROLES,
     Statement,
     each,
+    each_readable,
     fact_type,
-    readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
@@ -64,14 +64,9 @@ def read_mem0(source: Source) -> Iterator[Turn]:
 
 def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]:
     source.notes.update([MORE] if _is_page(document) else [])
-    for number, data in enumerate(_memories(document, name), start=1):
-        where = f"{name}: memory {number}"
-        if (memory := readable(source, _Memory, data, where)) is None:
-            continue
-        if why := memory.why_not():
-            source.skipped[why] += 1
-            continue
-        source.notes.update([ENDING] if memory.expiration_date else [])
+    for where, memory in each_readable(source, _Memory, _memories(document, name), f"{name}: memory"):
+        why = memory.why_not()
+        source.notes.update([ENDING] if memory.expiration_date and not why else [])
         categories = memory.categories or []
         yield Statement(
             where,
@@ -84,6 +79,7 @@ def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]
             persona_id=memory.agent_id or None,
             tags=categories,
             type=fact_type(memory.memory, (memory.metadata or {}).get("type"), *categories),
+            left_out=why,
         )
 
 
