@@ -19,7 +19,6 @@ from services.eval.datasets import Dataset
 from services.eval.llm import Answered, ask_model, open_model
 from services.eval.misspelling import misspelt
 from services.eval.mlflow_log import Experiment, Untracked
-from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
 from services.eval.settings import EvalSettings
@@ -229,7 +228,7 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     if wishes.json is not None:
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
     if wishes.html is not None:
-        write(wishes.html, page(report))
+        write(wishes.html, report.page())
     if experiment is not None:
         _log(experiment, report)
     if short := shortfalls(dataset, report.metrics):

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from services.bench.measure import percentile
+from services.bench.plots import bars, page
 from services.cli.tables import table
 from services.eval.datasets import Dataset
 from services.eval.llm import Answered
@@ -20,6 +21,8 @@ from services.eval.variants import Variant
 _SHOWN_BY_KIND = ("hit@1", "hit@3", "recall@10", "precision@5", "mrr", "new_above_old", "silent")
 
 _SHOWN_BY_RUN = ("hit@1", "recall@5", "recall@10", "mrr", "precision@5", "silent", "tokens")
+
+_DRAWN = ("recall@10", "mrr", "precision@5")
 
 Figures = Mapping[str, float]
 
@@ -100,6 +103,19 @@ class Report:
             *self._by_run(),
             *self._by_model(),
         ]
+
+    def page(self) -> str:
+        """What is printed as a page, with plots."""
+        title = f"{self.dataset}: {self.questions:,} questions"
+        drawn = [bars(name, of, _DRAWN) for name, of in {"kind of question": self.kinds, **self.drawn()}.items()]
+        return page(title, [*self.shown(), *drawn])
+
+    def drawn(self) -> dict[str, dict[str, Figures]]:
+        """By table, the metrics of each run, after those of the report."""
+        return {
+            name: {"as set": self.metrics, **{title: figures for title, figures, _ in runs}}
+            for name, runs in self.tables().items()
+        }
 
     def _overall(self) -> Table:
         shown = {"all": self.metrics, **{f"half {half}": figures for half, figures in self.halves.items()}}
