@@ -16,9 +16,9 @@ from services.shared.commands.formats.elsewhere import (
     NOT_SAID,
     ROLES,
     Statement,
-    branch,
     each,
     readable,
+    taken,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
@@ -119,7 +119,9 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
     nodes = conversation.mapping
     leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
     parents = {name: node.parent for name, node in nodes.items()}
-    path = branch(source, parents, leaf, where) if leaf is not None else []
+    path = list(taken(parents, [leaf]))[::-1] if leaf is not None else []
+    if leaf is not None and not path:
+        source.leave_unread(f"{where}: its messages go round in a circle")
     if path and (left := _messages(nodes[name] for name in parents.keys() - set(path))):
         source.skipped[ABANDONED] += left
     conversation_id = conversation.conversation_id or conversation.id or next(iter(path), where)

@@ -223,24 +223,14 @@ def each(document: object, *names: str) -> list[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def branch(source: Source, parents: Mapping[str, str | None], leaf: str, where: str) -> list[str]:
-    """The names from the root of a tree to this leaf; none, which is counted, where they go round in a circle."""
-    path: dict[str, None] = {}
-    name: str | None = leaf
-    while name is not None and name in parents:
-        if name in path:
-            source.leave_unread(f"{where}: its messages go round in a circle")
-            return []
-        path[name] = None
-        name = parents[name]
-    return list(path)[::-1]
+def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> dict[str, None]:
+    """The names that stand where a tree forks on the side of its newest leaf, of one leaf upwards from it.
 
-
-def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> set[str]:
-    """The names that stand where a tree forks on the side of its newest leaf. A parent need not be in the tree."""
+    A parent need not be in the tree. What goes round in a circle is not taken.
+    """
     chosen: dict[str, str] = {}
     seen: set[str] = set()
-    kept: set[str] = set()
+    kept: dict[str, None] = {}
     for leaf in newest_first:
         line: list[str] = []
         name: str | None = leaf
@@ -253,5 +243,5 @@ def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> set
             name = parent
         else:
             if name is None or name not in parents or name in kept:
-                kept.update(line)
+                kept.update(dict.fromkeys(line))
     return kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,6 @@ from services.shared.commands.formats.elsewhere import (
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked
 from services.shared.commands.formats.times import When, filled
 
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 _TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}
 _MOST_MEMBERS = 32
@@ -72,7 +70,7 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
     A message was said at the time of the first state that has it; one that several states have is one turn. States on
     a branch that was left for another one are left out.
     """
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         states, facts = [], []
         for number, data in enumerate(each(document, "items", "threads", "states", "checkpoints"), start=1):
             where = f"{name}: item {number}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
@@ -28,7 +27,6 @@ from services.shared.commands.formats.times import When
 
 _UNCHANGED = "without a change"
 _EVENTS = {"DELETE": DELETED, "NONE": _UNCHANGED}  # what `add` answers of memories that are gone, or were there before
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 
 
 class _Memory(BaseModel):
@@ -58,7 +56,7 @@ class _Memory(BaseModel):
 
 def read_mem0(source: Source) -> Iterator[Turn]:
     """A fact of each memory. A user, a run and an agent that it names are kept, categories become tags."""
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         yield from turns(source, _statements(source, document, name))
 
 

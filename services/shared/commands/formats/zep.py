@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +27,6 @@ from services.shared.commands.formats.elsewhere import (
 from services.shared.commands.formats.source import FormatError, Source
 from services.shared.commands.formats.times import When
 
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 _MESSAGES = ("messages",)
 _FACTS = ("edges", "facts", "relevant_facts")
 _THREADS = ("threads", "sessions", "users")
@@ -105,7 +103,7 @@ _Listed = tuple[_Place, str, list[Any]]
 
 def read_zep(source: Source) -> Iterator[Turn]:
     """The turns of all threads, and a fact of each edge that holds now."""
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         lists = list(_lists(source, document, _Place(name), depth=0))
         if not lists and document != [] and not source.skipped[DELETED]:
             wanted = "write what thread.get or graph.edge gives into a file: see services/cli/README.md"
