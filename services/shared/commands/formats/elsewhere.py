@@ -163,13 +163,13 @@ def _turn_id(place: Sequence[str], statement: Statement, user_id: str, said: Cou
 
     Equal messages are told apart by their order, while a fact told twice is one.
     """
-    text = statement.known_by or statement.text
+    text, role = statement.known_by or statement.text, str(statement.role)
     persona = (statement.persona_id,) if statement.persona_id else ()
     if statement.id:
-        return _id(*place, statement.id, statement.role, text, *persona)
+        return _id(*place, statement.id, role, text, *persona)
     is_message = statement.type is None
     at = statement.at.isoformat() if statement.at and is_message else ""
-    whose = (user_id, statement.origin, statement.role, statement.speaker or "")
+    whose = (user_id, statement.origin, role, statement.speaker or "")
     known = _id("", *place, *whose, at, text.strip(), *persona)
     said[known] += is_message
     return known if said[known] < 2 else _id(known, str(said[known]))
