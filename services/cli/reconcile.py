@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -65,7 +65,7 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def differences_table(outcome: Outcome) -> Table:
     """One line for each kind of difference that there is."""
-    rows = []
+    rows: list[tuple[RenderableType, ...]] = []
     for kind, (name, meaning) in _MEANINGS.items():
         if outcome.found.differences[kind] or (outcome.left and outcome.left.differences[kind]):
             left = [] if outcome.left is None else [f"{outcome.left.differences[kind]:,}"]

@@ -68,7 +68,7 @@ class MemorybusBlock(BaseMemoryBlock[str]):
     async def _known(self, query: str) -> str | None:
         memory, budget = awaited(self.memory), self.token_budget
         reply = await recalled(memory, query, space=self.space, limit=self.limit, token_budget=budget)
-        return reply and reply.context
+        return reply.context if reply is not None else None
 
     async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
         for message in messages:
