@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
-from contracts.errors import Unavailable
 from contracts.ports import Reader
-from services.bench.pairs import Quality, WrongOption
+from services.bench.pairs import Quality, WrongOption, read_by_the_built_in_model
 from services.cli.common import fail, out
+from services.cli.tables import table
 from services.embed.wishes import SURE
-from services.shared.embedders import open_embedder
 from services.shared.privacy.unwanted import is_unwanted
-from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
   memorybus bench wishes tests/quality/blind_wishes.jsonl\n
@@ -67,23 +64,13 @@ def quality(messages: Sequence[Message], found: Sequence[bool]) -> Quality:
     return Quality(sum(one.wish for one in messages), sum(found), right)
 
 
-async def _found_by_the_built_in_model(messages: Sequence[Message]) -> Found:
-    model = await open_embedder("memorybus", cache_dir=Settings().cache)
-    if model is None or not isinstance(model, Reader):
-        raise Unavailable("the built-in model reads nothing")
-    try:
-        return await found_in(messages, model)
-    finally:
-        await model.close()
-
-
 def wishes(file: MessagesFile, wrong: WrongOption = False) -> None:
     """Judge labelled messages: does their user wish that they be not kept?"""
     try:
         messages = read_messages(file)
-        found = asyncio.run(_found_by_the_built_in_model(messages))
-    except (ValidationError, ValueError, OSError, Unavailable) as error:
+    except (ValueError, OSError) as error:
         fail(f"{file}: {error}")
+    found = read_by_the_built_in_model(lambda reader: found_in(messages, reader))
     out.print(_summary(messages, found))
     for one, is_found in zip(messages, found["either"], strict=True) if wrong else ():
         if one.wish != is_found:
@@ -92,13 +79,12 @@ def wishes(file: MessagesFile, wrong: WrongOption = False) -> None:
 
 def _summary(messages: Sequence[Message], found: Found) -> Table:
     others = sum(not one.wish for one in messages)
-    table = Table(title=f"{len(messages) - others} wishes, {others} other messages")
-    table.add_column("found by")
-    for column in ("wishes", "recall", "others", "false alarms"):
-        table.add_column(column, justify="right")
+    rows = []
     for who, taken in found.items():
         of = quality(messages, taken)
         wrong = of.found - of.right
-        share = f"{wrong / others:.4f}" if others else "–"
-        table.add_row(who, str(of.right), f"{of.recall:.3f}", str(wrong), share)
-    return table
+        rows.append(
+            (who, str(of.right), f"{of.recall:.3f}", str(wrong), f"{wrong / others:.4f}" if others else "–"),
+        )
+    title = f"{len(messages) - others} wishes, {others} other messages"
+    return table(("found by", "wishes", "recall", "others", "false alarms"), rows, title=title)

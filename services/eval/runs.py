@@ -63,18 +63,15 @@ async def evaluate(
     folder: Path,
     variants: Sequence[Variant] = (),
     progress: Progress = untold,
-    *,
-    environment: Mapping[str, str] | None = None,
 ) -> list[Asked]:
     """Remember the turns of a dataset in this folder, ask its questions, and ask again with each of the variants.
 
-    `environment` are settings while the turns are taken in. That is done once; what is changed by a variant is there
-    for those that come after it.
+    The turns are taken in once; what is changed by a variant is there for those that come after it.
 
     Raises:
         Unavailable: memorybus did not start, or did not digest the turns.
     """
-    async with measured(folder, environment=_in_no_hurry(environment or {})) as (_, client):
+    async with measured(folder, environment=_in_no_hurry({})) as (_, client):
         await remember(client, dataset.turns, progress)
         asked = [await _ask(client, dataset, progress)]
     for done, variant in enumerate(variants):
