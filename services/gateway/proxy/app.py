@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import httpx
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -73,6 +74,7 @@ _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
 _GRACE = 5.0
+_REHEARSED = b'{"model": "none", "messages": [{"role": "user", "content": "When does my flight to Lisbon leave?"}]}'
 
 
 class Cut(Exception):
@@ -125,6 +127,15 @@ class Proxy:
                         await asyncio.wait(self._answering)
                     await self._memory.finish()
             await self._backends.close()
+
+    async def rehearse(self) -> None:
+        """Read a chat of nobody, of which nothing is asked or kept, and have ready what asks a model."""
+        if self._backends.openai is None and self._backends.anthropic is None:
+            return
+        await run_in_threadpool(lambda: self._backends.client)  # as Starlette has it, whose threads are new, too
+        path = f"{PREFIX}/chat/completions"
+        request = Request({"type": "http", "method": "POST", "path": path, "headers": [(b"memory-incognito", b"true")]})
+        await self._with_memory(request, Passing(DIALECTS[path], _REHEARSED, []), Caller(f"rehearsal-{uuid4()}"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, for as long as the client is there."""
