@@ -181,7 +181,7 @@ async def _mem0(python: Path, folder: Path) -> AsyncIterator[Peer]:
     Who said something stands before it, as memorybus is told that beside it.
     """
     process = await asyncio.create_subprocess_exec(
-        *(python, peers_mem0.__file__, folder, *built_in_files(settings_from().cache)),
+        *(python, "-P", peers_mem0.__file__, folder, *built_in_files(settings_from().cache)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=sys.stderr,

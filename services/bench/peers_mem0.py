@@ -1,6 +1,7 @@
 """mem0 as a process that is told what to do, a line of JSON at a time: run by an environment of its own, beside ours.
 
-Nothing of memorybus is imported here. Its embedder stands in the place of one that mem0 knows by name.
+Nothing of memorybus is imported here; `python -P` leaves out its folder, too, whose `http.py` would hide Python's. Its
+embedder stands in the place of one that mem0 knows by name.
 """
 
 from __future__ import annotations
