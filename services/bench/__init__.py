@@ -11,6 +11,7 @@ from services.bench import (
     http,
     isolation,
     lookalikes,
+    peers,
     proxy,
     retrieve,
     stalls,
@@ -31,6 +32,7 @@ app.command(epilog=http.EPILOG)(http.http)
 app.command(epilog=proxy.EPILOG)(proxy.proxy)
 app.command(epilog=stalls.EPILOG)(stalls.stalls)
 app.command(epilog=engines.EPILOG)(engines.engines)
+app.command(epilog=peers.EPILOG)(peers.peers)
 app.command(epilog=lookalikes.EPILOG)(lookalikes.lookalikes)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)

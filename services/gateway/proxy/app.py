@@ -15,6 +15,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -64,6 +65,7 @@ _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _SHUTDOWN_SECONDS = 0.4
 _GRACE = 5.0
+_REHEARSED = b'{"model": "none", "messages": [{"role": "user", "content": "When does my flight to Lisbon leave?"}]}'
 
 
 class Cut(Exception):
@@ -116,6 +118,15 @@ class Proxy:
                         await asyncio.wait(self._answering)
                     await self._memory.finish()
             await self._backends.close()
+
+    async def rehearse(self) -> None:
+        """Read a chat of nobody, of which nothing is asked or kept, and have ready what asks a model."""
+        if self._backends.openai is None and self._backends.anthropic is None:
+            return
+        await run_in_threadpool(lambda: self._backends.client)  # as Starlette has it, whose threads are new, too
+        path = f"{PREFIX}/chat/completions"
+        request = Request({"type": "http", "method": "POST", "path": path, "headers": [(b"memory-incognito", b"true")]})
+        await self._with_memory(request, Passing(DIALECTS[path], _REHEARSED, []), Caller(f"rehearsal-{uuid4()}"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, for as long as the client is there."""
