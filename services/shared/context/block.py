@@ -196,7 +196,7 @@ def _head(cards: Sequence[Card], counter: TokenCounter, limit: int) -> tuple[str
 
 def _card_line(card: Card) -> str:
     sources = ", ".join(id_[:8] for id_ in card.source_ids[:_MOST_SOURCES])
-    facts = "; ".join(snippet(_inline(fact.translate(_BRACKETS)), _LONGEST_FACT) for fact in card.facts)
+    facts = "; ".join(snippet(inline(fact.translate(_BRACKETS)), _LONGEST_FACT) for fact in card.facts)
     label = " | ".join(filter(None, map(_plain_label, (card.ref, card.label, sources))))
     return f"- [{label}] {facts}"
 
@@ -330,7 +330,7 @@ def _label(entry: Entry, now: datetime | None) -> str:
 
 def line_of(parts: Iterable[str], text: str) -> str:
     """A line of a block: its label, and a text that cannot end the line or the block."""
-    return f"{_labelled(parts)} {passage(_inline(text), (), LONGEST)}"
+    return f"{_labelled(parts)} {passage(inline(text), (), LONGEST)}"
 
 
 def _labelled(parts: Iterable[str]) -> str:
@@ -350,7 +350,7 @@ def ago(days: int) -> str:
 def _plain_label(text: str) -> str:
     if len(text) <= _LONGEST_LABEL and text.isascii() and not text.translate(_PLAIN) and "  " not in text:
         return text.strip()
-    return snippet(_inline(text.translate(_BRACKETS)), _LONGEST_LABEL)
+    return snippet(inline(text.translate(_BRACKETS)), _LONGEST_LABEL)
 
 
 def _words(entry: Entry, terms: Collection[str]) -> str:
@@ -361,7 +361,7 @@ def _words(entry: Entry, terms: Collection[str]) -> str:
 def _laid_out(text: str) -> str:
     """The text with its code, and the items of its lists, on lines of their own; nothing else in it ends a line."""
     if "\n" not in text:
-        return _inline(text)
+        return inline(text)
     lines, end = list[str](), 0
     for code in _FENCED.finditer(text) if "```" in text else ():
         if code[3] is None:  # within a line
@@ -384,7 +384,7 @@ def _prose(text: str) -> Iterator[str]:
             parts.append([])
         else:
             parts[-1].append(line)
-    lines = filter(None, (_inline(" ".join(part)) for part in parts))
+    lines = filter(None, (inline(" ".join(part)) for part in parts))
     return (f"* {line[2:]}" if line.startswith("- [") else line for line in lines)
 
 
@@ -392,7 +392,7 @@ def _code(fenced: re.Match[str]) -> list[str]:
     """The lines of a piece of code between its fences; none where it has none."""
     fence, language, code = fenced.groups()
     lines = [line for line in map(_printable, code.expandtabs(4).split("\n")) if line]
-    return [f"{fence}{_inline(language)}", *lines, fence] if lines else []
+    return [f"{fence}{inline(language)}", *lines, fence] if lines else []
 
 
 def _part(laid: str, terms: Collection[str], limit: int) -> str:
@@ -416,10 +416,10 @@ def _open_fence(laid: str) -> re.Match[str] | None:
 def _before(entry: Entry, terms: Collection[str], now: datetime | None) -> str:
     zone = (now and now.tzinfo) or UTC
     until = f" (until {in_zone(entry.valid_until, zone).date()})" if entry.valid_until else ""
-    return f"[before: {passage(_inline(entry.text), terms, _LONGEST_FORMER).translate(_BRACKETS)}{until}]"
+    return f"[before: {passage(inline(entry.text), terms, _LONGEST_FORMER).translate(_BRACKETS)}{until}]"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """The text on one line, without characters that hide or reorder others, and with no tag in it."""
     flat = " ".join(text.split())
     return _printable(flat if flat.isprintable() else " ".join(_printable(flat).split()))

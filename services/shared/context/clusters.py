@@ -12,8 +12,9 @@ import numpy as np
 
 from contracts.ports import Vector
 from contracts.v1.entries import Entry
-from services.shared.context.statements import LIGHT, stem
+from services.shared.context.words import stem
 from services.shared.entities.names import plain_words_of
+from services.shared.language.lexicon import LIGHT
 from services.shared.lifecycle.salience import is_small_talk
 
 ALIKE = 0.4

@@ -9,19 +9,19 @@ from services.shared.entities.names import FIRST_NAMES
 from services.shared.language import wordlists
 from services.shared.language.analysis import is_foreign
 
-_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
+_WORDINGS = ("language", "lexicon", "people", "relative_time", "spelling", "lower_names", "pasted")
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
 _WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
 _ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
-_JOB = "|".join(map(re.escape, wordlists.listed("facts", "occupations")))
+_JOB = "|".join(map(re.escape, wordlists.listed("people", "occupations")))
 _SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?(?:{_JOB}))(?!\w))"
 _KIN = "|".join(
     re.escape(word)
-    for word in [*wordlists.listed("facts", "family"), *wordlists.listed("facts", "partner")]
+    for word in [*wordlists.listed("people", "family"), *wordlists.listed("people", "partner")]
     if word not in ("baby", "child", "twin")
 )
-_PET = "|".join(map(re.escape, wordlists.listed("facts", "pets")))
-_ANYBODY = f"{_KIN}|{_PET}|{'|'.join(map(re.escape, wordlists.listed('facts', 'acquainted')))}"
+_PET = "|".join(map(re.escape, wordlists.listed("people", "pets")))
+_ANYBODY = f"{_KIN}|{_PET}|{'|'.join(map(re.escape, wordlists.listed('people', 'acquainted')))}"
 _OWN = r"\b(?:my|our) (?:best |older |elder |younger |little |big |twin |new |old )?"
 _CALLED = re.compile(rf"(?:{_OWN}|\ban? )(?:{_ANYBODY})(?: is|'s)? (?:called|named) {_WORD}(?:{_ENDS}|{_SAYS})")
 _NAME_IS = re.compile(rf"{_OWN}(?:{_ANYBODY})'s name(?: is|'s) {_WORD}{_ENDS}")

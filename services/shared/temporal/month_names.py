@@ -22,7 +22,7 @@ _NUMBER_AFTER = re.compile(
 )
 _SURNAME = re.compile(r" (?!I\b|Day\b|Fools?\b|Bank\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b)[A-Z][a-z]+")
 _KIN = "|".join(
-    re.escape(word) for section in ("family", "partner", "acquainted") for word in wordlists.listed("facts", section)
+    re.escape(word) for section in ("family", "partner", "acquainted") for word in wordlists.listed("people", section)
 )
 
 
