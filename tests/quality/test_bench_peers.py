@@ -69,7 +69,12 @@ def test_an_environment_that_could_not_be_made_whole_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Path] = []
-    monkeypatch.setattr(peers.venv, "create", lambda folder, **_: (folder.mkdir(exist_ok=True), made.append(folder)))
+
+    def create(folder: Path, **_: object) -> None:
+        folder.mkdir(exist_ok=True)
+        made.append(folder)
+
+    monkeypatch.setattr("services.bench.peers.venv.create", create)
     monkeypatch.setattr(peers, "MEM0", "0.0.0 is no version")
     for _ in range(2):
         with pytest.raises((SystemExit, FileNotFoundError)):
