@@ -40,7 +40,7 @@ async def up_process(
         Unavailable: it did not become ready; its log is in the data folder.
     """
     command = ["up", "--json", "--data", str(data), "--nats-port", "0", "--http-port", "0", *options]
-    process = await start_program(command, log=_log_of(data), environment=environment or {})
+    process = await _start(command, log=_log_of(data), environment=environment or {})
     try:
         yield await _ready(process, data)
     finally:
@@ -90,6 +90,9 @@ async def start_program(
             stderr=stderr,
             env=os.environ | dict(environment),
         )
+
+
+_start = start_program  # which tests replace by a fork
 
 
 def _log_of(data: Path) -> Path:
