@@ -198,8 +198,8 @@ def test_every_option_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> No
         yield Keeping()
 
     monkeypatch.setattr("services.cli.asking.memory_client", memory_client)
-    options = "--user me --nats nats://127.0.0.1:1 --now 2026-02-01T10:00 --time-zone Asia/Tokyo --min-score 0.4 --conversation c7".split()
-    result = CliRunner().invoke(app, ["ask", "which host?", *options])
+    options = "--user me --now 2026-02-01T10:00 --time-zone Asia/Tokyo --min-score 0.4 --conversation c7".split()
+    result = CliRunner().invoke(app, ["ask", "which host?", *options, "--nats", "nats://127.0.0.1:1"])
     assert result.exit_code == 0, result.output
     (request,) = asked
     assert request.now == datetime(2026, 2, 1, 1, tzinfo=UTC)
