@@ -15,7 +15,7 @@ from contracts.v1.entries import Entry
 from services.shared import telemetry
 from services.shared.cache import Cache
 
-SURE = 0.8
+SURE = 0.85
 """From so sure a reading on it is a wish: of 2,000 messages that only sound like one at most ten are."""
 
 Forget = Callable[[Entry], Awaitable[None]]
