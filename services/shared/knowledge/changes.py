@@ -11,9 +11,8 @@ from contracts.v1.claims import Change, Claim, Place, Reading, Relation
 from contracts.v1.entries import Entry
 from services.shared.knowledge.profile import LIKELY, is_outdated
 
-UPDATE, UNSURE, CONTRADICTION = 0.95, 0.9, 0.7
-"""From these on an update is believed, is for the user to decide, and two statements contradict each other. Most pairs of
-a chat are none: at .8 one of ten answers went out of use, at .95 none, and as many new values come first."""
+UPDATE, UNSURE, CONTRADICTION = 0.8, 0.6, 0.7
+"""From these on an update is believed, is for the user to decide, and two statements contradict each other."""
 
 ENDS = 0.15
 """From this on a text may say that something is so no longer, and is compared with what was said before."""
@@ -90,8 +89,10 @@ def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> l
     """
     if not new:
         return []
-    found = (Pair(one, sentence, new, meant) for one in older for sentence, meant in _meant(one, new, claims).items())
-    return [pair for pair in found if pair.texts[0].strip() and not are_of_two_codes(*pair.texts)][:MOST_PAIRS]
+    stating = [(one, sentence) for one in older for sentence in dict.fromkeys(claim.sentence for claim in stated(one))]
+    meant = {one.id: _meant(one, new, claims) for one, _ in stating[:MOST_PAIRS]}
+    found = [Pair(one, at, new, meant[one.id][at]) for one, at in stating[:MOST_PAIRS] if at in meant[one.id]]
+    return [pair for pair in found if pair.texts[0].strip() and not are_of_two_codes(*pair.texts)]
 
 
 def _meant(older: Entry, new: str, claims: Collection[Claim]) -> dict[Place, tuple[Claim, ...]]:
