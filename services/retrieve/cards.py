@@ -13,7 +13,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.legs import Memory
 from services.retrieve.settings import RetrieveSettings
-from services.shared.context.cards import Card
+from services.shared.context.block import Card
 from services.shared.decided import read_both, read_decisions
 from services.shared.entities.names import plain_name, plain_words_of
 from services.shared.knowledge.facts import Known, facts_by_entity, known_of

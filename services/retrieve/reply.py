@@ -19,8 +19,7 @@ from contracts.v1.retrieval import (
     RetrieveRequest,
     Signals,
 )
-from services.shared.context.block import assemble
-from services.shared.context.cards import Card
+from services.shared.context.block import Card, assemble
 from services.shared.context.passages import passage
 from services.shared.language.analysis import telling_terms
 from services.shared.lifecycle.fitting import cut, size_of

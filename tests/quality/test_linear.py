@@ -41,7 +41,6 @@ _OF_WORDS = {
     for name in (
         "ranking.features.in_first_person",
         "entities.mentions.mentions",
-        "context.statements.is_one_of_several",
         "language.typing_errors.meant_by",
         "language.typing_errors.variants",
     )

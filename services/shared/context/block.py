@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import chain
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
-from services.shared.context.cards import Card
 from services.shared.context.passages import excerpt, passage, snippet, span
 from services.shared.lifecycle.lineage import outdated_facts
 from services.shared.lifecycle.sayings import zone_there
@@ -42,26 +44,30 @@ MOST_PINNED = 20
 CARD_SHARE = 0.1
 """The share of the budget that cards have for themselves, on top of the block."""
 
-_LONGEST_LABEL = 60
-_LONGEST_FORMER = 160
-_LONGEST_FACT = 160
+_LONGEST_LABEL, _LONGEST_FORMER, _LONGEST_FACT = 60, 160, 160
 _MOST_SOURCES = 3
-_SHORTEST_CUT = 12  # tokens: fewer words say nothing
-_JOINING = 2  # tokens that joining a cut line to others may cost
-_CHARACTERS = 4  # of a token, nearly
+_SHORTEST_CUT, _STEP = 40, 8  # characters of a part: fewer say nothing
+_JOINING = 2  # tokens that joining a part to others may cost
 _CARDS, _PINNED, _ALONE = "## who is meant", "## pinned", "## more"
 _JOINERS = "\u200c\u200d"  # hold letters and emoji together
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _ANGLES = str.maketrans(dict.fromkeys("<＜﹤", "&lt;"))
 _OWN_MARK = re.compile(r"[\[［⁅⟦〚](?=\W{0,8}before\W{0,8}[:：﹕∶])", re.IGNORECASE)  # as `_before` begins
 _BRACKETS = str.maketrans("[]|", "   ")
-_LINE_END = "\n"
+_PLAIN = str.maketrans("", "", f"{string.ascii_letters}{string.digits}_:.,- ")
 _INDENT = "\n  "  # of further lines of a memory: those of a block are not indented
 _FENCED = re.compile(r"(?<!`)(`{3,8}+)(?!`)(?:[^`\n]++\1|([^`\n]*)\n(.*?)(?:\1`*|\Z))", re.DOTALL)
-_FENCE = re.compile(r"^(`{3,8})([^`\n]*)$", re.MULTILINE)
-_ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•]|([0-9]{1,3}[.)]))[ \t]+(?=\S)")
-_ITEMS_BEGIN = ("-", "*", "+", "•", *string.digits)
-_PLAIN = str.maketrans("", "", f"{string.ascii_letters}{string.digits}_:.,- ")
+_ITEM = re.compile(r"^[ \t]{0,16}(?:[-*+•]|([0-9]{1,3}[.)]))[ \t]+(?=\S)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of somebody or something, called by one name, with the entries that say it."""
+
+    ref: str
+    label: str
+    facts: tuple[str, ...]
+    source_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,56 +84,70 @@ class Assembled:
     cards: tuple[Card, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Line:
+    """A memory as the block tells it: `words` is its text as it is laid out, and `further` follows it."""
+
     entry_id: str
     heading: str
     said_at: datetime
     label: str
     words: str
-    """The text as it is laid out; `further` follows it."""
-    further: str = ""
+    further: str
     cut: bool = False
 
-    @property
+    @cached_property
     def text(self) -> str:
         further = f"\n{self.further}" if self.further and "\n" in self.words else self.further and f" {self.further}"
         return f"{self.label} {self.words}{further}".replace("\n", _INDENT)
 
 
-@dataclass(slots=True)
-class _Block:
-    """The lines chosen so far, the best first, and the tokens they take."""
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many tokens a block may have that begins with this head, and what was asked for."""
 
+    head: str
     counter: TokenCounter
-    spent: int = 0
-    head: str = HEAD
-    terms: Collection[str] = ()
-    lines: list[_Line] = field(default_factory=list)
+    limit: int
+    terms: Collection[str]
 
-    @property
-    def ids(self) -> set[str]:
-        """The entries that have a line."""
-        return {line.entry_id for line in self.lines}
+    def tokens(self, lines: Sequence[_Line]) -> int:
+        """Those of a block of these lines."""
+        return self.counter.count(_render(lines, self.head))
 
-    def cost(self, line: _Line) -> int:
-        """The tokens a line would add, those of its heading included where it is the first below it."""
-        is_new = all(line.heading != other.heading for other in self.lines)
-        return self.counter.count(f"{line.text}\n") + (self.counter.count(f"{line.heading}\n") if is_new else 0)
+    def has(self, lines: Sequence[_Line]) -> bool:
+        """Whether a block of these lines fits."""
+        return self.tokens(lines) <= self.limit
 
-    def place(self, line: _Line, *, limit: int) -> bool:
-        """Add the line unless more than `limit` tokens would be spent."""
-        cost = self.cost(line)
-        if self.spent + cost > limit:
-            return False
-        self.lines.append(line)
-        self.spent += cost
-        return True
+    def filled(self, first: Sequence[_Line], then: Sequence[_Line]) -> list[_Line]:
+        """The first lines, with as many of the others, in their order, as fit, and a part of the one that does not."""
+        kept, spent = [*first], self.tokens(first)
+        for line in then:
+            spent += self._cost(line, kept)
+            if spent > self.limit:
+                kept += self._part_of(line, kept)
+                break
+            kept.append(line)
+        while kept and not self.has(kept):  # counts of lines add up only nearly
+            kept.pop()
+        return kept
 
-    def remove(self, line: _Line) -> None:
-        """Take a line out again."""
-        self.lines.remove(line)
-        self.spent -= self.cost(line)
+    def _cost(self, line: _Line, beside: Sequence[_Line]) -> int:
+        """The tokens that a line adds, those of its heading included where it is the first below it."""
+        is_first = all(line.heading != other.heading for other in beside)
+        return self.counter.count(f"{line.heading}\n{line.text}\n" if is_first else f"{line.text}\n")
+
+    def _part_of(self, line: _Line, beside: Sequence[_Line]) -> list[_Line]:
+        """The line with as much of its text as fits beside others: the part with what was asked for."""
+
+        def part(size: int) -> _Line:
+            words = _part(line.words, self.terms, size)
+            return replace(line, words=words, further="…" if words == line.words else "", cut=True)
+
+        left = self.limit - self.tokens(beside) - _JOINING
+        sizes = (*range(_SHORTEST_CUT, len(line.words), _STEP), len(line.words))
+        place = bisect_left(sizes, True, key=lambda size: self._cost(part(size), beside) > left)
+        return [part(sizes[place - 1])] if place else []
 
 
 def assemble(
@@ -158,29 +178,22 @@ def assemble(
     head, shown = _head(cards, counter, round(token_budget * card_share))
     given = {entry.id: entry for entry in (*entries, *pinned)}
     topics = Counter(topic for entry in given.values() for topic in _topics_of(entry))
-    lines = {
-        i: _Line(
-            i,
-            _heading(entry, topics),
-            entry.last_said_at,
-            _label(entry, now),
-            _words(entry, terms),
-            " ".join(_before(one, terms, now) for one in former.get(i, ())),
-        )
-        for i, entry in given.items()
-    }
+    lines = {i: _line_of(entry, topics, terms, now, (former or {}).get(i, ())) for i, entry in given.items()}
     found = [lines[entry.id] for entry in entries]
     foundation = [lines[i] for i, entry in given.items() if entry.pinned][:MOST_PINNED]
-    block = _Block(counter, head=head, terms=terms, lines=_together(foundation, found))
-    context = _render(block.lines, head)
+    chosen = _together(foundation, found)
+    context = _render(chosen, head)
     tokens = counter.count(context)
     if tokens > token_budget:  # mostly all of them fit, and one count is enough
-        block.lines, block.spent = [], counter.count(head) + counter.count(TAIL)
-        _choose(block, foundation, found, token_budget=token_budget, share=round(token_budget * share))
-        context, tokens = _rendered(block, token_budget)
-    kept = tuple(line.entry_id for line in block.lines)
-    truncated = len(kept) < len(given) or any(line.cut for line in block.lines)
-    return Assembled(context, kept, tokens, truncated, shown if kept else ())
+        own = counter.count(head) + counter.count(TAIL) + round(token_budget * share)
+        chosen = _chosen(foundation, found, _Room(head, counter, token_budget, terms), min(token_budget, own))
+        context = _render(chosen, head)
+        tokens = counter.count(context)
+    kept = tuple(line.entry_id for line in chosen)
+    truncated = len(kept) < len(given) or any(line.cut for line in chosen)
+    if not kept:
+        return Assembled("", (), 0, truncated)
+    return Assembled(context, kept, tokens, truncated, shown)
 
 
 def _head(cards: Sequence[Card], counter: TokenCounter, limit: int) -> tuple[str, tuple[Card, ...]]:
@@ -195,89 +208,50 @@ def _head(cards: Sequence[Card], counter: TokenCounter, limit: int) -> tuple[str
 
 
 def _card_line(card: Card) -> str:
-    sources = ", ".join(id_[:8] for id_ in card.source_ids[:_MOST_SOURCES])
-    facts = "; ".join(snippet(_inline(fact.translate(_BRACKETS)), _LONGEST_FACT) for fact in card.facts)
-    label = " | ".join(filter(None, map(_plain_label, (card.ref, card.label, sources))))
-    return f"- [{label}] {facts}"
+    facts = "; ".join(snippet(inline(fact.translate(_BRACKETS)), _LONGEST_FACT) for fact in card.facts)
+    return f"{_labelled((card.ref, card.label, _short_ids(card.source_ids)))} {facts}"
 
 
-def _together(first: Sequence[_Line], then: Sequence[_Line]) -> list[_Line]:
+def _short_ids(ids: Sequence[str]) -> str:
+    return ", ".join(id_[:8] for id_ in ids[:_MOST_SOURCES])
+
+
+def _line_of(
+    entry: Entry, topics: Counter[str], terms: Collection[str], now: datetime | None, former: Sequence[Entry]
+) -> _Line:
+    before = " ".join(_before(one, terms, now) for one in former)
+    heading, label, words = _heading(entry, topics), _label(entry, now), _words(entry, terms)
+    return _Line(entry.id, heading, entry.last_said_at, label, words, before)
+
+
+def _together(*groups: Iterable[_Line]) -> list[_Line]:
     """All the lines, each once."""
-    return list({line.entry_id: line for line in (*first, *then)}.values())
+    return list({line.entry_id: line for line in chain(*groups)}.values())
 
 
-def _choose(
-    block: _Block, foundation: Sequence[_Line], found: Sequence[_Line], *, token_budget: int, share: int
-) -> None:
-    """Fill the block with what fits: pinned ones in their share, what was found, and pinned ones in what that leaves.
+def _chosen(foundation: Sequence[_Line], found: Sequence[_Line], room: _Room, share: int) -> list[_Line]:
+    """What fits: pinned ones in so many tokens, what was found by rank, and pinned ones in what that leaves.
 
     Where not one pinned entry fits into the share, the newest one goes before all but the best that was found.
     """
-    ids = {line.entry_id for line in found}
-    _lay(block, foundation, ids, limit=min(token_budget, block.spent + share))
+    held, own, unfound = list[_Line](), replace(room, limit=share), _others(foundation, found)
+    for line in _others(foundation, unfound):  # what was found and does not fit may still come by its rank
+        held += [line] if own.has([*held, line]) else []
+    held = own.filled(held, unfound)
     newest = sorted(foundation, key=lambda line: line.said_at, reverse=True)
-    ranked = [line for line in found if line.entry_id not in block.ids]
-    if newest and ranked and not block.lines:
-        if not _fill(block, ranked[:1], limit=token_budget):
-            return
-        if newest[0].entry_id not in block.ids:
-            block.place(newest[0], limit=token_budget)
-        ranked = [line for line in ranked if line.entry_id not in block.ids]
-    if _fill(block, ranked, limit=token_budget):
-        _add_pinned(block, newest, limit=token_budget)
+    ranked = _others(found, held)
+    if not held:
+        ranked = _together(ranked[:1], newest[:1], ranked)
+    chosen = room.filled(held, ranked)
+    if chosen != [*held, *ranked]:
+        return chosen
+    whole = [line for line in chosen if not line.cut]
+    return room.filled(whole, _others(newest, whole))
 
 
-def _lay(block: _Block, foundation: Sequence[_Line], found: Collection[str], *, limit: int) -> None:
-    """Begin with the foundation. What was found and does not fit may still come by its rank; of others one is cut."""
-    for line in foundation:
-        if not block.place(line, limit=limit) and line.entry_id not in found:
-            _place_cut(block, line, limit=limit)
-            return
-
-
-def _fill(block: _Block, lines: Sequence[_Line], *, limit: int) -> bool:
-    """Add the lines until one does not fit, of which a part is added; whether all of them did."""
-    for line in lines:
-        if not block.place(line, limit=limit):
-            _place_cut(block, line, limit=limit)
-            return False
-    return True
-
-
-def _add_pinned(block: _Block, newest: Sequence[_Line], *, limit: int) -> None:
-    """Add the pinned ones that had no room in their share, and the rest of one that was cut."""
-    for cut in [line for line in block.lines if line.cut]:
-        block.remove(cut)
-    _fill(block, [line for line in newest if line.entry_id not in block.ids], limit=limit)
-
-
-def _place_cut(block: _Block, line: _Line, *, limit: int) -> None:
-    """Add as much of the line as has room: of its text the part with what was asked for."""
-    bare = replace(line, words="", further="")
-    frame = block.cost(bare)
-    room = limit - block.spent - frame - _JOINING
-    if room < _SHORTEST_CUT:
-        return
-    size = min(len(line.words), max(len(block.counter.cut(line.words, room)), _CHARACTERS * room))
-    while size > 1:
-        part = _part(line.words, block.terms, size)
-        cut = replace(bare, words=part, further="…" if part == line.words else "", cut=True)
-        takes = block.cost(cut) - frame
-        if takes <= room:
-            block.place(cut, limit=limit)
-            return
-        size = min(size * 19 // 20, size * room // takes)
-
-
-def _rendered(block: _Block, budget: int) -> tuple[str, int]:
-    """The block as text and its tokens. Counts of lines add up only nearly, so the last lines go until it fits."""
-    while block.lines:
-        context = _render(block.lines, block.head)
-        tokens = block.counter.count(context)
-        if tokens <= budget:
-            return context, tokens
-        block.lines.pop()
-    return "", 0
+def _others(lines: Sequence[_Line], than: Sequence[_Line]) -> list[_Line]:
+    ids = {line.entry_id for line in than}
+    return [line for line in lines if line.entry_id not in ids]
 
 
 def _render(lines: Sequence[_Line], head: str) -> str:
@@ -290,7 +264,7 @@ def _render(lines: Sequence[_Line], head: str) -> str:
         if heading != _ALONE:
             group.sort(key=lambda line: line.said_at, reverse=True)
         body += "\n".join((heading, *(line.text for line in group), ""))
-    return f"{head}{body}{TAIL}" if body else ""
+    return f"{head}{body}{TAIL}"
 
 
 def _topics_of(entry: Entry) -> list[str]:
@@ -321,7 +295,7 @@ def _label(entry: Entry, now: datetime | None) -> str:
     if entry.status == "superseded" and entry.valid_until:
         said += f", so until {in_zone(entry.valid_until, zone).date()}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
-    others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
+    others = _short_ids(entry.conflicts_with)
     gone = "; ".join(outdated_facts(entry))
     frame = "role play or draft, no fact" if as_stated(entry) != entry.text else ""
     marks = (frame, others and f"conflicts with {others}", gone and f"so no longer: {gone}")
@@ -330,7 +304,7 @@ def _label(entry: Entry, now: datetime | None) -> str:
 
 def line_of(parts: Iterable[str], text: str) -> str:
     """A line of a block: its label, and a text that cannot end the line or the block."""
-    return f"{_labelled(parts)} {passage(_inline(text), (), LONGEST)}"
+    return f"{_labelled(parts)} {passage(inline(text), (), LONGEST)}"
 
 
 def _labelled(parts: Iterable[str]) -> str:
@@ -348,9 +322,9 @@ def ago(days: int) -> str:
 
 
 def _plain_label(text: str) -> str:
-    if len(text) <= _LONGEST_LABEL and text.isascii() and not text.translate(_PLAIN) and "  " not in text:
-        return text.strip()
-    return snippet(_inline(text.translate(_BRACKETS)), _LONGEST_LABEL)
+    if len(text) <= _LONGEST_LABEL and not text.translate(_PLAIN) and "  " not in text:
+        return text.strip()  # mostly, and much sooner
+    return snippet(inline(text.translate(_BRACKETS)), _LONGEST_LABEL)
 
 
 def _words(entry: Entry, terms: Collection[str]) -> str:
@@ -361,7 +335,7 @@ def _words(entry: Entry, terms: Collection[str]) -> str:
 def _laid_out(text: str) -> str:
     """The text with its code, and the items of its lists, on lines of their own; nothing else in it ends a line."""
     if "\n" not in text:
-        return _inline(text)
+        return inline(text)
     lines, end = list[str](), 0
     for code in _FENCED.finditer(text) if "```" in text else ():
         if code[3] is None:  # within a line
@@ -373,18 +347,12 @@ def _laid_out(text: str) -> str:
 
 def _prose(text: str) -> Iterator[str]:
     """Paragraphs on one line, but for the items of a list; their marks are none that a memory of the block has."""
-    given = text.split("\n")
-    begun = ((i, line) for i, line in enumerate(given) if line.lstrip(" \t").startswith(_ITEMS_BEGIN))
-    items = {i: item for i, line in begun if (item := _ITEM.match(line))}
-    parts = [list[str]()]
-    for i, line in enumerate(given if len(items) > 1 else [text]):
-        if (item := items.get(i)) and len(items) > 1:
-            parts.append([f"{item[1] or '*'} {line[item.end() :]}"])
-        elif not line.strip() and len(parts) > 1:
-            parts.append([])
-        else:
-            parts[-1].append(line)
-    lines = filter(None, (_inline(" ".join(part)) for part in parts))
+    before, *items = _ITEM.split(text)
+    parts = [before]
+    for number, said in zip(items[::2], items[1::2], strict=True):
+        item, *after = said.split("\n\n")
+        parts += [f"{number or '*'} {item}", *after]
+    lines = filter(None, map(inline, parts if len(items) > 2 else [text]))
     return (f"* {line[2:]}" if line.startswith("- [") else line for line in lines)
 
 
@@ -392,7 +360,7 @@ def _code(fenced: re.Match[str]) -> list[str]:
     """The lines of a piece of code between its fences; none where it has none."""
     fence, language, code = fenced.groups()
     lines = [line for line in map(_printable, code.expandtabs(4).split("\n")) if line]
-    return [f"{fence}{_inline(language)}", *lines, fence] if lines else []
+    return [f"{fence}{inline(language)}", *lines, fence] if lines else []
 
 
 def _part(laid: str, terms: Collection[str], limit: int) -> str:
@@ -401,25 +369,26 @@ def _part(laid: str, terms: Collection[str], limit: int) -> str:
     if len(laid) <= limit or "```" not in laid:
         return part
     start, stop = span(laid, terms, limit)
-    before, after = _open_fence(laid[:start]), _open_fence(laid[:stop])
-    if before:
-        part = f"…\n{before[0]}\n{part[1:].removeprefix(_LINE_END)}"
-    return f"{part}\n{after[1]}" if after else part
+    if before := _open_fence(laid[:start]):
+        part = part.removeprefix("…").removeprefix("\n")
+        part = f"…\n{before}\n{part}"
+    after = _open_fence(laid[:stop])
+    return f"{part}\n{'`' * after.count('`')}" if after else part
 
 
-def _open_fence(laid: str) -> re.Match[str] | None:
-    """The fence before code that goes on where this part of a text ends."""
-    fences = list(_FENCE.finditer(laid))
-    return fences[-1] if len(fences) % 2 else None
+def _open_fence(laid: str) -> str:
+    """The line that opens the code which goes on where this part of a text ends; empty where there is none."""
+    fences = [line for line in laid.split("\n") if line.startswith("```") and "`" not in line.lstrip("`")]
+    return fences[-1] if len(fences) % 2 else ""
 
 
 def _before(entry: Entry, terms: Collection[str], now: datetime | None) -> str:
     zone = (now and now.tzinfo) or UTC
     until = f" (until {in_zone(entry.valid_until, zone).date()})" if entry.valid_until else ""
-    return f"[before: {passage(_inline(entry.text), terms, _LONGEST_FORMER).translate(_BRACKETS)}{until}]"
+    return f"[before: {passage(inline(entry.text), terms, _LONGEST_FORMER).translate(_BRACKETS)}{until}]"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """The text on one line, without characters that hide or reorder others, and with no tag in it."""
     flat = " ".join(text.split())
     return _printable(flat if flat.isprintable() else " ".join(_printable(flat).split()))

@@ -12,8 +12,9 @@ import numpy as np
 
 from contracts.ports import Vector
 from contracts.v1.entries import Entry
-from services.shared.context.statements import LIGHT, stem
+from services.shared.context.words import stem
 from services.shared.entities.names import plain_words_of
+from services.shared.language.lexicon import WORDS
 from services.shared.lifecycle.salience import is_small_talk
 
 ALIKE = 0.4
@@ -74,7 +75,7 @@ def _stems(entry: Entry) -> set[str]:
 
 
 def _words(entry: Entry) -> list[str]:
-    return [word for word in _WORD.findall(entry.text[:_READ].lower()) if word not in LIGHT]
+    return [word for word in _WORD.findall(entry.text[:_READ].lower()) if word not in WORDS["light"]]
 
 
 def _topic(entries: Sequence[Entry], everywhere: Counter[str], total: int) -> Topic:

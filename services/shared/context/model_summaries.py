@@ -7,7 +7,6 @@ and every name and number, are in it, and it denies where that does. What fails 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,10 +16,14 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from contracts.v1.entries import Entry
+from services.shared.context.block import inline
 from services.shared.context.echoes import without_blocks
-from services.shared.context.statements import LIGHT, stem
 from services.shared.context.summaries import LONGEST, ONE_LINE, Sentence, spans
+from services.shared.context.words import denies, is_denial, stem
+from services.shared.entities.names import FIRST_NAMES
 from services.shared.language.lexicon import WORDS
+from services.shared.language.spelling import NUMBER_WORDS
+from services.shared.language.traits import TOKEN
 from services.shared.privacy.frames import as_stated
 
 MOST_TURNS = 60
@@ -29,18 +32,12 @@ _SUPPORTED = 0.8
 """The share of its telling words that the turns of a sentence have: of five, one may be another."""
 
 _FEWEST_WORDS = 2
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_NAMED = re.compile(r"(?<=[^.!?:\s\"“(]\s)[A-Z][^\W_]+")
-_DENIES = re.compile(r"n['’]t$")
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f-\x9f<>{}\[\]|`\\]+")
-_UNFIT = re.compile(
-    r"://|\bwww\.|^\W*(?:system|assistant|user|developer|tool)\s*:|\?\W*$"
-    r"|\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous)\b"
-    r"|\bsystem prompt\b",
-    re.IGNORECASE,
-)
-_FIRST_PERSON = re.compile(r"\W*(?:i|we)\b", re.IGNORECASE)
-_NAME_FIRST = re.compile(r"\W*([A-Z][^\W_]+)(?: [A-Z][^\W_]+)* (?:is|was|has|will|had|[a-z]+(?:s|ed)) ")
+_MARKUP = frozenset("<>{}[]|`\\?")
+_ADDRESSES = ("://", "www.")
+_ROLES = frozenset("system assistant user developer tool".split())
+_OVERRIDING = frozenset("ignore disregard override bypass".split())
+_OVERRIDDEN = frozenset("instruction instructions prompt prompts rules above previous".split())
+_SPEAKERS = frozenset({"i", "we"})
 _BARE_VERBS = frozenset(
     "bring call buy take send give tell ask make get go put pay book write read remember forget keep let do be use add"
     " remind show say check open close help try find meet visit move come leave return do not never please always"
@@ -50,9 +47,12 @@ _BARE_VERBS = frozenset(
 
 _REPORTING = frozenset(
     "user users assistant they their them say says said tell tells told mention mentions mentioned explain explains "
-    "explained note notes noted discuss discusses discussed talk talked conversation".split()
+    "explained note notes noted discuss discusses discussed talk talked conversation both while although during because"
+    " when overall".split()
 )
 """Words in which a summary speaks of a conversation, and which claim nothing."""
+
+_CLAIMING_NOTHING = _REPORTING | WORDS["light"] | WORDS["negations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,12 @@ def schema_of(form: Form) -> dict[str, Any]:
         "text": {"type": "string"},
         "turns": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": _MOST_SOURCES},
     }
-    item = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(properties),
-        "properties": properties,
-    }
     most = sum(section.most for section in form.sections.values())
-    sentences = {"type": "array", "maxItems": most, "items": item}
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["sentences"],
-        "properties": {"sentences": sentences},
-    }
+    return _object({"sentences": {"type": "array", "maxItems": most, "items": _object(properties)}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [*properties], "properties": properties}
 
 
 def messages_for(form: Form, entries: Sequence[Entry]) -> list[dict[str, str]]:
@@ -209,31 +201,38 @@ def _read(one: Any, form: Form, entries: Sequence[Entry]) -> tuple[str, Sentence
 
 def is_supported(text: str, sources: Sequence[str]) -> bool:
     """Whether a sentence says nothing but what one of these texts alone says, as far as words tell."""
-    if not _PLAIN.fullmatch(text) or _UNFIT.search(text) or _is_order(text):
-        return False
-    return any(_bears_out(source, text) for source in sources)
+    return _is_plain(text) and not _gives_orders(text) and any(_bears_out(source, text) for source in sources)
 
 
-def _is_order(text: str) -> bool:
-    """Whether a sentence begins with a bare verb: it tells somebody to do something."""
-    return next(iter(_words(text)), "") in _BARE_VERBS
+def _is_plain(text: str) -> bool:
+    """Whether a sentence is words alone: no markup, address or question, and no line of a dialogue."""
+    lower = text.lower()
+    speaker = "".join(filter(str.isalpha, lower.partition(":")[0]))
+    is_marked = inline(text) != text or not _MARKUP.isdisjoint(text)
+    return not (is_marked or speaker in _ROLES or any(part in lower for part in _ADDRESSES))
+
+
+def _gives_orders(text: str) -> bool:
+    """Whether a sentence begins with a bare verb, and so tells somebody to do something, or speaks of a prompt."""
+    words = _lower(text)
+    overrides = not (_OVERRIDING.isdisjoint(words) or _OVERRIDDEN.isdisjoint(words))
+    return overrides or "system prompt" in text.lower() or not _BARE_VERBS.isdisjoint(words[:1])
 
 
 def _bears_out(source: str, text: str) -> bool:
-    if not {*_words(source)}.issuperset(_names_and_numbers(text)):
-        return False
     telling, known = _telling(text), _telling(source)
-    if len(telling & known) < _FEWEST_WORDS or len(telling & known) < _SUPPORTED * len(telling):
+    if len(telling & known) < max(_FEWEST_WORDS, _SUPPORTED * len(telling)):
         return False
-    if _FIRST_PERSON.match(source) and _is_of_another(text):
+    if not _names_and_numbers(text).issubset(_lower(source)):
         return False
-    return any(_denies(one) == _denies(text) for one in _nearest(telling, source))
+    first, *_ = _words(text)
+    is_first_said = first.lower() in _CLAIMING_NOTHING or stem(first.lower()) in known
+    is_of_another = _lower(source)[0].partition("'")[0] in _SPEAKERS and _is_name(first, source)
+    return is_first_said and not is_of_another and any(denies(one) == denies(text) for one in _nearest(telling, source))
 
 
-def _is_of_another(text: str) -> bool:
-    """Whether a sentence tells of somebody by name as its subject, and not of the user."""
-    named = _NAME_FIRST.match(text)
-    return named is not None and named[1].casefold() not in _REPORTING | LIGHT | {"the", "you", "i", "my", "we"}
+def _is_name(word: str, text: str) -> bool:
+    return word.lower() not in _CLAIMING_NOTHING and (word.lower() in FIRST_NAMES or word in _words(text)[1:])
 
 
 def _nearest(telling: frozenset[str], source: str) -> list[str]:
@@ -244,25 +243,23 @@ def _nearest(telling: frozenset[str], source: str) -> list[str]:
 
 
 def _names_and_numbers(text: str) -> set[str]:
-    names = {name.casefold() for name in _NAMED.findall(text)}
-    return {word for word in _words(text) if word in names or any(char.isdigit() for char in word)} - _REPORTING
+    """What has to be said to the letter. The first word has a capital in any case."""
+    names = {word.lower() for word in _words(text)[1:] if word[0].isupper()}
+    numbers = {word for word in _lower(text) if word in NUMBER_WORDS or any(map(str.isdigit, word))}
+    return (names | numbers) - _CLAIMING_NOTHING
 
 
 @lru_cache(maxsize=1024)
 def _telling(text: str) -> frozenset[str]:
-    return frozenset(
-        stem(word.removesuffix("'s").removesuffix("’s"))
-        for word in _words(text)
-        if word not in LIGHT and word not in _REPORTING and word not in WORDS["negations"] and not _DENIES.search(word)
-    )
-
-
-def _denies(text: str) -> bool:
-    return any(word in WORDS["negations"] or word == "cannot" or _DENIES.search(word) for word in _words(text))
+    return frozenset(stem(word) for word in _lower(text) if not (word in _CLAIMING_NOTHING or is_denial(word)))
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return [word.removesuffix("'s") for word in TOKEN.findall(text.replace("’", "'"))]
+
+
+def _lower(text: str) -> list[str]:
+    return [word.lower() for word in _words(text)]
 
 
 def _shown(entry: Entry) -> str:

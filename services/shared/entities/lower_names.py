@@ -9,13 +9,13 @@ from services.shared.entities.names import FIRST_NAMES
 from services.shared.language import wordlists
 from services.shared.language.analysis import is_foreign
 
-_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names", "pasted")
+_WORDINGS = ("language", "lexicon", "people", "relative_time", "spelling", "lower_names", "pasted")
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
 _WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
 _ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
-_JOB, _PET = wordlists.any_of("facts", "occupations"), wordlists.any_of("facts", "pets")
-_KIN = rf"(?!(?:baby|child|twin)\b){wordlists.any_of('facts', 'family', 'partner')}"
-_ANYBODY = f"(?:{_KIN}|{_PET}|{wordlists.any_of('facts', 'acquainted')})"
+_JOB, _PET = wordlists.any_of("people", "occupations"), wordlists.any_of("people", "pets")
+_KIN = rf"(?!(?:baby|child|twin)\b){wordlists.any_of('people', 'family', 'partner')}"
+_ANYBODY = f"(?:{_KIN}|{_PET}|{wordlists.any_of('people', 'acquainted')})"
 _SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?{_JOB})(?!\w))"
 _OWN = r"\b(?:my|our) (?:best |older |elder |younger |little |big |twin |new |old )?"
 _FORMED = re.compile(

@@ -22,7 +22,7 @@ _pattern = partial(wordlists.pattern, "pasted")
 
 def not_after(section: str) -> str:
     """A condition on a place in a text: no abbreviation of a section stands before it."""
-    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
+    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("pasted", section))
 
 
 _BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{not_after('abbreviations before numbers')}))"
@@ -30,7 +30,6 @@ SENTENCE_END = rf"(?<=[.!?;\n])(?i:{not_after('abbreviations')}){_BEFORE_NUMBER}
 """Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
 
 _SENTENCE = re.compile(SENTENCE_END)
-QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 
 
 @lru_cache(maxsize=256)
@@ -48,11 +47,6 @@ def is_text_to_come(sentence: str, rest: str) -> bool:
     if not _AT_LENGTH.match(sentence.lstrip()):
         return False
     return _SENTENCE.search(rest.strip()) is None and "\n" not in rest.strip()
-
-
-def opens_others_words(sentence: str) -> bool:
-    """Whether what follows a sentence, or a colon in it, is somebody else's, or is only to be worked on."""
-    return _opened_in(sentence) is not None
 
 
 def _blanked(text: str, spans: Iterator[_Span]) -> str:

@@ -19,7 +19,7 @@ _NEAR = 40
 _MOST = 64
 """Names of a text that are looked at."""
 
-_KIN = wordlists.any_of("facts", "family", "partner", "acquainted")
+_KIN = wordlists.any_of("people", "family", "partner", "acquainted")
 _DAY, _WHEN, _WHEN_OR_WHO, _NAMED, _ASKED = (
     _expression(rf"(?<!\w){before}$")
     for before in ("{day}", "{when}", "{when or who}", f"(?:{{named}}|{_KIN} )", "{asked}")

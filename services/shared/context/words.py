@@ -1,0 +1,25 @@
+"""The words of a text that tell what it is about, and whether it denies something. Pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from services.shared.language.analysis import stems
+from services.shared.language.lexicon import WORDS
+from services.shared.language.traits import words_of
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """The stem by which forms of a word are the same."""
+    return stems([word], "")[0] if len(word) > 2 and word.isalpha() else word
+
+
+def denies(text: str) -> bool:
+    """Whether a text denies something, in English."""
+    return any(map(is_denial, words_of(text)))
+
+
+def is_denial(word: str) -> bool:
+    """Whether a word in lower case denies: not, never, don't."""
+    return word in WORDS["negations"] or word == "cannot" or word.endswith("n't")
