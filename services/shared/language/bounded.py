@@ -7,12 +7,11 @@ such a text is kept as it is, and only read in part.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 
 _SHORT = 100
 """Characters of a text in which no run is long."""
 
-_BLANK = "\0"
 _SIGNS, _LAST = 24, 8
 _WORD = 160
 _TIMES = 6
@@ -24,34 +23,21 @@ _RUNS = re.compile(
 )
 
 
+@lru_cache(maxsize=512)
 def as_read(text: str) -> str:
     """The text with at most 24 signs or spaces in a row, words of at most 160 characters, and each wording at most six
     times in a row. Idempotent."""
-    return text if len(text) <= _SHORT else _cut(text)
-
-
-@lru_cache(maxsize=512)
-def _cut(text: str) -> str:
-    return _RUNS.sub(lambda run: "".join(_kept(run)), text)
-
-
-def masked(text: str) -> str:
-    """The same text with each character where it was, and characters that nobody writes for what is cut."""
-    return text if len(text) <= _SHORT else _with_blanks(text)
+    return text if len(text) <= _SHORT else _RUNS.sub(partial(_cut, blank=""), text)
 
 
 @lru_cache(maxsize=256)
-def _with_blanks(text: str) -> str:
-    return _RUNS.sub(_masked, text)
+def masked(text: str) -> str:
+    """The same text with each character where it was, and characters that nobody writes for what is cut."""
+    return text if len(text) <= _SHORT else _RUNS.sub(partial(_cut, blank="\0"), text)
 
 
-def _masked(run: re.Match[str]) -> str:
-    first, last = _kept(run)
-    return f"{first}{_BLANK * (len(run[0]) - len(first) - len(last))}{last}"
-
-
-def _kept(run: re.Match[str]) -> tuple[str, str]:
-    """What is left of a run: how it begins, and the last of its signs, which may end a line or a sentence."""
-    if signs := run["signs"]:
-        return signs[: _SIGNS - _LAST], signs[-_LAST:]
-    return run["word"] or run["again"], ""
+def _cut(run: re.Match[str], blank: str) -> str:
+    """How a run begins, and the last of its signs, which may end a line or a sentence; blanks for what is between."""
+    signs = run["signs"] or ""
+    first, last = signs[: _SIGNS - _LAST] or run["word"] or run["again"], signs[-_LAST:]
+    return f"{first}{blank * (len(run[0]) - len(first) - len(last))}{last}"

@@ -11,24 +11,10 @@ from services.shared.language import wordlists
 from services.shared.language.text import remembered
 
 _words = partial(wordlists.words, "spelling")
-_listed = partial(wordlists.listed, "spelling")
 
-_UNITS, _ORDINALS = _listed("units"), _listed("ordinals")
-_TENS = {word: 10 * tens for tens, word in enumerate(_listed("tens"), start=2)}
-_TENTHS = {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
-_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
-
-
-def _ordinal(value: int) -> str:
-    return f"{value}{'th' if 11 <= value <= 13 else _SUFFIXES.get(value % 10, 'th')}"
-
-
-NUMBER_WORDS = {
-    **{word: str(value) for value, word in enumerate(_UNITS)},
-    **{word: str(value) for word, value in _TENS.items()},
-    **{word: _ordinal(value) for value, word in enumerate(_ORDINALS, start=1)},
-    **{word: _ordinal(value) for word, value in _TENTHS.items()},
-}
+_numbers = iter(wordlists.listed("spelling", "numbers"))
+NUMBER_WORDS = dict(zip(_numbers, _numbers, strict=True))
+"""Numbers in words as they are written in digits: 5, 5th."""
 
 TITLES = _words("titles")
 """Words before a name: it is never respelt, and a full stop between them ends no sentence."""
@@ -55,17 +41,14 @@ def plain_words(tokens: Sequence[str]) -> list[str]:
     return list(chain.from_iterable((t,) if name else _plain_words(t) for t, name in zip(tokens, named, strict=True)))
 
 
-_LAST_DIGITS = {word: value for value, word in enumerate(_UNITS[:10]) if value}
-_LAST_ORDINALS = {word: value for value, word in enumerate(_ORDINALS[:9], start=1) if word != "second"}
-"""Without "second": a twenty second timer is not the 22nd."""
-
+_TENS = frozenset(word for word, value in NUMBER_WORDS.items() if value in map(str, range(20, 100, 10)))
 _POWERS = {"hundred": 100, "thousand": 1000}
 _NOT_AFTER_POWER = _words("not after power") | NUMBER_WORDS.keys()
 
 
 def _in_context(tokens: Sequence[str]) -> Sequence[str]:
     """Tokens with what only the next word makes clear: twenty five is 25, I'd like is I would like."""
-    if not any("'" in token or token in _TENS or token in _POWERS for token in tokens):
+    if not any("'" in token or token in _POWERS or token in _TENS for token in tokens):
         return tokens
     plain: list[str] = []
     for i, token in enumerate(tokens):
@@ -79,13 +62,11 @@ def _in_context(tokens: Sequence[str]) -> Sequence[str]:
 
 def _number(before: str, token: str, after: str) -> str | None:
     """The number that two words make together, such as twenty five and two hundred; larger ones stay in words."""
-    if before in _TENS and token in _LAST_DIGITS:
-        return str(_TENS[before] + _LAST_DIGITS[token])
-    if before in _TENS and token in _LAST_ORDINALS:
-        return _ordinal(_TENS[before] + _LAST_ORDINALS[token])
+    value, last = NUMBER_WORDS.get(before, before), NUMBER_WORDS.get(token, "")
+    if before in _TENS and token != "second" and re.fullmatch("[1-9](?:st|nd|rd|th)?", last):
+        return f"{value[0]}{last}"  # not so in a twenty second timer
     if token in _POWERS and after not in _NOT_AFTER_POWER and not after[:1].isdigit():
-        count = NUMBER_WORDS.get(before, before)
-        return str(int(count) * _POWERS[token]) if re.fullmatch("[1-9][0-9]?", count) else None
+        return str(int(value) * _POWERS[token]) if re.fullmatch("[1-9][0-9]?", value) else None
     return None
 
 

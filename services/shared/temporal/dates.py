@@ -101,12 +101,10 @@ def nearness(moment: datetime, dates: Sequence[NamedDate], zone: tzinfo | None =
 
     A date without a year is the one of any year that is nearest; it begins when it does in the zone.
     """
-    return max((_nearness(moment, date, zone or UTC) for date in dates), default=0.0)
-
-
-def _nearness(moment: datetime, date: NamedDate, zone: tzinfo) -> float:
-    years = [date.year] if date.year else [moment.year - 1, moment.year, moment.year + 1]
-    return max(nearness_to_span(moment, *interval(date, min(9998, max(1, year)), zone)) for year in years)
+    around = (moment.year - 1, moment.year, moment.year + 1)
+    years = ((date, year) for date in dates for year in ((date.year,) if date.year else around))
+    spans = (interval(date, min(9998, max(1, year)), zone or UTC) for date, year in years)
+    return max((nearness_to_span(moment, *span) for span in spans), default=0.0)
 
 
 def interval(date: NamedDate, year: int, zone: tzinfo | None) -> tuple[datetime, datetime]:
