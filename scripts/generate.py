@@ -1,14 +1,13 @@
 """Writes what is made from something else; `--check` only says what is stale.
 
-JSON Schemas and tables of READMEs come from the code; the client without an event loop comes from the one with; the
-chart has copies of alerts and dashboard, as a chart reads nothing outside its folder.
+JSON Schemas and tables of READMEs come from the code; the chart has copies of alerts and dashboard, as a chart reads
+nothing outside its folder.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -163,37 +162,13 @@ def chart_copies() -> dict[Path, str]:
     return {files / Path(path).name: (ROOT / "deploy" / path).read_text() for path in shared}
 
 
-_BLOCKING = {
-    r"async def ": "def ",
-    r"\bawait ": "",
-    r"\bAsync(Memory|Iterator)\b": r"\1",
-    r"__a(enter|exit)__": r"__\1__",
-    r"\bCaller\b": "BlockingCaller",
-    r"It belongs to the event loop that uses it first: in any other one, and once closed, every": (
-        "Threads may share it. Once closed, and in a process forked from the one that made it, every"
-    ),
-    r"for programs with an event loop\..*": 'for programs without an event loop. Made from `aio.py`: change that."""',
-}
-
-
-def blocking_client() -> dict[Path, str]:
-    """The client that waits in a call, from the one that is awaited."""
-    folder = ROOT / "services" / "client" / "memorybus_client"
-    text = (folder / "aio.py").read_text()
-    for pattern, instead in _BLOCKING.items():
-        text = re.sub(pattern, instead, text)
-    ruff = [str(Path(sys.executable).with_name("ruff")), "format", "-"]
-    formatted = subprocess.run(ruff, input=text, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return {folder / "sync.py": formatted}
-
-
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def main() -> int:
     """Write what changed, or with --check name it and fail."""
-    wanted = {**schema_files(), **chart_copies(), **blocking_client(), **readmes()}
+    wanted = {**schema_files(), **chart_copies(), **readmes()}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
         for path in stale:

@@ -35,6 +35,7 @@ NOT_RUN: Mapping[str, str] = {
     "provision": "needs a bus of servers: tests/cli/test_cli_provision.py",
     "migrate": "needs OpenSearch",
     "bench engines": "needs OpenSearch",
+    "bench peers": "installs mem0: tests/quality/test_bench_peers.py",
     "rollup --undo": "needs the id of a roll-up: tests/apps",
     "profile --is-so": "needs a fact that was read: tests/gateway/test_decided_claims.py",
     "sessions --id": "shows the id of a session of its own",

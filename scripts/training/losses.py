@@ -11,7 +11,7 @@ from services.shared.reading.decode import COLUMNS, RELATIONS, SLOTS, TAGS
 
 AT = {name: place for place, name in enumerate(COLUMNS)}
 _TEMPERATURE = 0.05
-_OF_CLAIMS, _OF_TASKS = 1.5, 2.0
+_OF_CLAIMS, _OF_TASKS = 1.5, 3.0
 """What a token within counts for beside one outside, of which there are many more."""
 
 _AS_BEFORE = 10.0
@@ -29,7 +29,7 @@ def reading_loss(weights: Arrays, trained: Arrays, batch: Reading, key: jax.Arra
     everywhere = jnp.ones(len(mask))
     return (
         _tagged(logits, "claim", batch.claims, _OF_CLAIMS)
-        + 0.5 * _tagged(logits, "task", batch.tasks, _OF_TASKS)
+        + 0.8 * _tagged(logits, "task", batch.tasks, _OF_TASKS)
         + 0.2 * _yes_or_no(logits[..., AT["names_whose"]], batch.names_whose, batch.names_whose >= 0)
         + 0.3 * _yes_or_no(mean[:, AT["ends"]], batch.ends, batch.ends >= 0)
         + 0.5 * _yes_or_no(mean[:, AT["wish"]], batch.is_wish, everywhere)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +18,12 @@ import numpy as np
 from batches import Asked, Comparing, examples
 from chats import Chat, read_dialogues, read_folder
 from fit import Plan, runner, train
-from measure import CUTS, Found, calibrated, comparing_figures, figures_at, found_in, retrieval_figures, sureness
+from measure import CUTS, Found, Told, calibrated, comparing_figures, figures_at, found_in, retrieval_figures, sureness
 from network import Arrays
 from page import card, report
 from pairs import Pair, pairs_in, read_pairs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rows import read_rows
+from rows import held_rows, read_rows
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
@@ -183,7 +184,8 @@ def _measured(
     """What it finds in chats that it was not trained on. Where nothing is calibrated yet, each half is on the other."""
     run = runner(weights, trained)
     turns = examples(chats, tokenizer)
-    read = run([one.ids for one in turns])
+    plain = [] if known else examples([held_rows(CHATS.parent)], tokenizer)
+    read, read_plain = (run([one.ids for one in some]) for some in (turns, plain))
     figures: dict[str, Any] = {
         "retrieval": retrieval_figures(chats, run, lambda text: tokenizer.encode(text).ids),
         "held": [chat.name for chat in chats],
@@ -191,8 +193,9 @@ def _measured(
     calibrations = {}
     for kind in ("claims", "tasks"):
         found = found_in(turns, read, kind)
-        calibrations[kind] = known[kind] if known else calibrated(found)
-        sure = sureness(found, known[kind]) if known else _crossed(found, chats)
+        beside = found_in(plain, read_plain, kind).told if kind == "claims" else ()
+        calibrations[kind] = known[kind] if known else calibrated(Found([*found.told, *beside], found.labels))
+        sure = sureness(found, known[kind]) if known else _crossed(found, chats, beside)
         figures[kind] = [figures_at(found, sure, cut) for cut in CUTS]
         figures[f"{kind}_sure"] = [(round(float(a), 3), bool(b)) for a, b in zip(sure, found.right(), strict=True)]
     return figures, calibrations
@@ -203,13 +206,13 @@ def _compared(weights: Arrays, trained: Arrays, tokenizer: Tokenizer, pairs: lis
     return comparing_figures(pairs, read)
 
 
-def _crossed(found: Found, chats: list[Chat]) -> np.ndarray:
-    """How sure each is by the fit on the other half of the chats."""
+def _crossed(found: Found, chats: list[Chat], beside: Sequence[Told]) -> np.ndarray:
+    """How sure each is by the fit on the other half of the chats, and on what is told beside them."""
     half = {chat.name: place % 2 for place, chat in enumerate(chats)}
     sides = np.array([half[one.chat] for one in found.told])
     sure = np.zeros(len(found.told))
     for side in (0, 1):
-        others = Found([one for one in found.told if half[one.chat] != side], found.labels)
+        others = Found([*(one for one in found.told if half[one.chat] != side), *beside], found.labels)
         if len(others.told) and (sides == side).any():
             sure[sides == side] = sureness(found, calibrated(others))[sides == side]
     return sure

@@ -11,9 +11,11 @@ from services.bench import (
     http,
     isolation,
     lookalikes,
+    peers,
     proxy,
     retrieve,
     stalls,
+    wishes,
     write,
 )
 
@@ -30,6 +32,8 @@ app.command(epilog=http.EPILOG)(http.http)
 app.command(epilog=proxy.EPILOG)(proxy.proxy)
 app.command(epilog=stalls.EPILOG)(stalls.stalls)
 app.command(epilog=engines.EPILOG)(engines.engines)
+app.command(epilog=peers.EPILOG)(peers.peers)
 app.command(epilog=lookalikes.EPILOG)(lookalikes.lookalikes)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)
+app.command(epilog=wishes.EPILOG)(wishes.wishes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -12,14 +11,19 @@ from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
-from contracts.errors import Unavailable
 from contracts.ports import Reader
 from contracts.v1.claims import Relation
-from services.bench.pairs import Judged, PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
-from services.cli.common import fail, out
-from services.shared.embedders import open_embedder
+from services.bench.pairs import (
+    PairsFile,
+    Quality,
+    WrongOption,
+    labelled_pairs,
+    pairs_or_fail,
+    read_by_the_built_in_model,
+)
+from services.cli.common import out
+from services.cli.tables import table
 from services.shared.knowledge.changes import CONTRADICTION, UPDATE
-from services.shared.settings import Settings
 
 Label: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
 
@@ -39,15 +43,19 @@ class Pair:
     new: str = Field(min_length=1)
 
 
+Judged: TypeAlias = tuple[Pair, Label]
+"""A pair, and what it is found to be."""
+
+
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a tab-separated file with the columns label, kind, old and new; see `labelled_pairs`."""
     return labelled_pairs(path, Pair, get_args(Label))
 
 
-async def judged(pairs: Sequence[Pair], reader: Reader) -> list[Judged[Pair, Label]]:
+async def judged(pairs: Sequence[Pair], reader: Reader) -> list[Judged]:
     """What a reader makes of the pairs."""
     relations = await reader.compare([(pair.old, pair.new) for pair in pairs])
-    return [Judged(pair, label_of(relation)) for pair, relation in zip(pairs, relations, strict=True)]
+    return list(zip(pairs, map(label_of, relations), strict=True))
 
 
 def label_of(relation: Relation) -> Label:
@@ -59,44 +67,28 @@ def label_of(relation: Relation) -> Label:
     return "compatible" if relation.compatible >= relation.unrelated else "unrelated"
 
 
-async def _judged_by_the_built_in_model(pairs: Sequence[Pair]) -> list[Judged[Pair, Label]]:
-    model = await open_embedder("memorybus", cache_dir=Settings().cache)
-    if model is None or not isinstance(model, Reader):
-        raise Unavailable("the built-in model reads nothing")
-    try:
-        return await judged(pairs, model)
-    finally:
-        await model.close()
-
-
-def quality(results: Sequence[Judged[Pair, Label]], label: Label) -> Quality:
+def quality(results: Sequence[Judged], label: Label) -> Quality:
     """How well pairs with this label are found."""
-    there = sum(one.pair.label == label for one in results)
-    found = [one.pair.label for one in results if one.found == label]
+    there = sum(pair.label == label for pair, _ in results)
+    found = [pair.label for pair, judged_as in results if judged_as == label]
     return Quality(there, len(found), found.count(label))
 
 
 def changes(file: PairsFile, wrong: WrongOption = False) -> None:
     """Judge labelled pairs of statements: does the newer one change the older one, or contradict it?"""
     pairs = pairs_or_fail(file, read_pairs)
-    try:
-        results = asyncio.run(_judged_by_the_built_in_model(pairs))
-    except Unavailable as error:
-        fail(str(error))
+    results = read_by_the_built_in_model(lambda reader: judged(pairs, reader))
     out.print(_summary(results))
-    for one in results if wrong else ():
-        if one.found != one.pair.label and {one.found, one.pair.label} & {"update", "contradiction"}:
-            told = f"[bold]{one.pair.label}[/bold] ({escape(one.pair.kind)}), judged {one.found}:"
-            out.print(told, f"  {escape(one.pair.old)}", f"  {escape(one.pair.new)}", sep="\n")
+    for pair, found in results if wrong else ():
+        if found != pair.label and {found, pair.label} & {"update", "contradiction"}:
+            told = f"[bold]{pair.label}[/bold] ({escape(pair.kind)}), judged {found}:"
+            out.print(told, f"  {escape(pair.old)}", f"  {escape(pair.new)}", sep="\n")
 
 
-def _summary(results: Sequence[Judged[Pair, Label]]) -> Table:
-    table = Table(title=f"{len(results)} pairs")
-    table.add_column("relation")
-    for column in ("pairs", "found", "precision", "recall"):
-        table.add_column(column, justify="right")
+def _summary(results: Sequence[Judged]) -> Table:
     labels: tuple[Label, ...] = ("update", "contradiction")
-    for label in labels:
-        of = quality(results, label)
-        table.add_row(label, str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")
-    return table
+    rows = (
+        (label, str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")
+        for label, of in ((label, quality(results, label)) for label in labels)
+    )
+    return table(("relation", "pairs", "found", "precision", "recall"), rows, title=f"{len(results)} pairs")

@@ -15,9 +15,10 @@ from rich.table import Table
 
 from services.bench.pairs import PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
 from services.cli.common import out
+from services.cli.tables import table
 from services.shared.dedup.canonical import read
 from services.shared.dedup.fingerprint import SIMHASH_BITS, fingerprint, hamming
-from services.shared.dedup.similarity import compare, same_statement
+from services.shared.dedup.similarity import agreement, same_statement
 
 EPILOG = """Examples:\n
   memorybus bench duplicates tests/quality/near_duplicates.tsv\n
@@ -95,29 +96,29 @@ def duplicates(file: PairsFile, wrong: WrongOption = False) -> None:
 def _summary(pairs: Sequence[Pair], qualities: dict[str, Merges]) -> Table:
     counts = Counter(pair.label for pair in pairs)
     told = ", ".join(f"{counts[label]} {label}" for label in get_args(Label))
-    table = Table(title=f"{len(pairs)} pairs: {told}")
-    table.add_column("rule")
-    for column in ("precision", "recall", "merged: conflicting", "reworded", "unrelated"):
-        table.add_column(column, justify="right")
-    for name, found in qualities.items():
-        merged = (str(found.wrongly(label)) for label in ("conflicting", "reworded", "unrelated"))
-        table.add_row(name, f"{found.precision:.3f}", f"{found.recall:.3f}", *merged)
-    return table
+    _, *others = get_args(Label)
+    rows = (
+        (name, f"{of.precision:.3f}", f"{of.recall:.3f}", *(str(of.wrongly(label)) for label in others))
+        for name, of in qualities.items()
+    )
+    columns = ("rule", "precision", "recall", "merged: conflicting", "reworded", "unrelated")
+    return table(columns, rows, title=f"{len(pairs)} pairs: {told}")
 
 
 def _kinds(pairs: Sequence[Pair], found: Merges) -> Table:
-    table = Table(title="repeats by what differs")
-    table.add_column("kind")
-    table.add_column("pairs", justify="right")
-    table.add_column("found", justify="right")
     counts = Counter(pair.kind for pair in pairs if pair.label == "repeated")
     missed = Counter(pair.kind for pair in found.missed)
-    for kind, count in counts.items():
-        table.add_row(escape(kind), str(count), str(count - missed[kind]))
-    return table
+    rows = ((escape(kind), str(count), str(count - missed[kind])) for kind, count in counts.items())
+    return table(("kind", "pairs", "found"), rows, title="repeats by what differs")
 
 
 def _show(pairs: Sequence[Pair]) -> None:
     for pair in pairs:
-        why = compare(pair.a, pair.b).reason
+        why = agreement(pair.a, pair.b) or f"apart by {escape(_differing(pair))}"
         out.print(f"[bold]{pair.label}[/bold], judged {why}:", f"  {escape(pair.a)}", f"  {escape(pair.b)}", sep="\n")
+
+
+def _differing(pair: Pair) -> str:
+    """The words that only one of two texts has; those that have the same ones differ in names or their order."""
+    a, b = (Counter(read(text).words) for text in (pair.a, pair.b))
+    return ", ".join((a - b) | (b - a)) or "names or order"

@@ -22,6 +22,7 @@ from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
 from services.cli.common import out, run
+from services.cli.tables import table
 from services.shared.client import MemoryClient
 from services.shared.commands.formats import Question, Source, read_locomo_questions, read_turns
 from services.shared.settings import Settings
@@ -140,19 +141,14 @@ async def _best(client: MemoryClient, asked: Question) -> tuple[str, ...]:
 
 
 def _speeds(figures: dict[Engine, Figures]) -> Table:
-    table = Table(title="text stores, the same turns and questions")
-    table.add_column("what")
-    for engine in _ENGINES:
-        table.add_column(engine, justify="right")
-    table.add_column("opensearch ÷ sqlite", justify="right")
     embedded, cluster = (figures[engine] for engine in _ENGINES)
-    table.add_row(
-        "write, turns/s", f"{embedded.rate:,.0f}", f"{cluster.rate:,.0f}", f"{cluster.rate / embedded.rate:.0%}"
-    )
+    ratio = f"{cluster.rate / embedded.rate:.0%}"
+    rows = [("write, turns/s", f"{embedded.rate:,.0f}", f"{cluster.rate:,.0f}", ratio)]
     for share in (0.5, 0.95):
         one, other = percentile(embedded.answers, share), percentile(cluster.answers, share)
-        table.add_row(f"retrieve p{share * 100:.0f}, ms", f"{one:.1f}", f"{other:.1f}", f"{other / one:.2f} ×")
-    return table
+        rows.append((f"retrieve p{share * 100:.0f}, ms", f"{one:.1f}", f"{other:.1f}", f"{other / one:.2f} ×"))
+    title = "text stores, the same turns and questions"
+    return table(("what", *_ENGINES, "opensearch ÷ sqlite"), rows, title=title)
 
 
 def _agreement(figures: dict[Engine, Figures], asked: Sequence[Question]) -> Table:
@@ -161,14 +157,13 @@ def _agreement(figures: dict[Engine, Figures], asked: Sequence[Question]) -> Tab
     common = [
         len(set(one) & set(other)) / max(len(one), len(other), 1) for one, other in zip(embedded, cluster, strict=True)
     ]
-    table = Table(title=f"{len(asked)} questions, the ten best")
-    table.add_column("what")
-    table.add_column("figure", justify="right")
-    table.add_row("in common", f"{sum(common) / len(common):.1%}")
-    table.add_row("the same in the same order", f"{sum(map(tuple.__eq__, embedded, cluster)) / len(asked):.1%}")
+    rows = [
+        ("in common", f"{sum(common) / len(common):.1%}"),
+        ("the same in the same order", f"{sum(map(tuple.__eq__, embedded, cluster)) / len(asked):.1%}"),
+    ]
     answerable = [index for index, question in enumerate(asked) if question.evidence]
     for engine in _ENGINES:
         found = figures[engine].found
         hits = sum(not asked[index].evidence.isdisjoint(found[index]) for index in answerable)
-        table.add_row(f"evidence among them, {engine}", f"{hits / len(answerable):.3f}")
-    return table
+        rows.append((f"evidence among them, {engine}", f"{hits / len(answerable):.3f}"))
+    return table(("what", "figure"), rows, title=f"{len(asked)} questions, the ten best")

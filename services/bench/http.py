@@ -10,7 +10,6 @@ from typing import Annotated
 
 import httpx
 import typer
-from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveRequest
 from services.bench.measure import percentile
@@ -18,6 +17,7 @@ from services.bench.process import measured
 from services.bench.retrieve import USER, filled
 from services.bench.texts import Talk
 from services.cli.common import out, run
+from services.cli.tables import table
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
@@ -54,14 +54,12 @@ async def _bench(entries: int, requests: int) -> None:
             measured(settings.data, ["--ner", "none"], environment=_UNLIMITED) as (up, client),
             httpx.AsyncClient(base_url=f"{up.http}/v1/memory", headers=as_user, trust_env=False) as asking,
         ):
-            table = Table(title=f"HTTP, {entries:,} entries of one user, {requests} requests each")
-            for column in ("what", "p50 ms", "p95 ms"):
-                table.add_column(column, justify="left" if column == "what" else "right")
             kinds = _kinds(asking, client)
             rounds = [[await _milliseconds(ask) for ask in kinds.values()] for _ in range(_WARM_UP + requests)]
-            for what, taken in zip(kinds, zip(*rounds[_WARM_UP:], strict=True), strict=True):
-                table.add_row(what, f"{percentile(taken, 0.5):.1f}", f"{percentile(taken, 0.95):.1f}")
-            out.print(table)
+    taken = zip(kinds, zip(*rounds[_WARM_UP:], strict=True), strict=True)
+    rows = ((what, f"{percentile(took, 0.5):.1f}", f"{percentile(took, 0.95):.1f}") for what, took in taken)
+    title = f"HTTP, {entries:,} entries of one user, {requests} requests each"
+    out.print(table(("what", "p50 ms", "p95 ms"), rows, title=title))
 
 
 def _kinds(asking: httpx.AsyncClient, client: MemoryClient) -> dict[str, Callable[[], Awaitable[object]]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import typer
-from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.process import measured, until_digested
 from services.cli.common import out, run
+from services.cli.tables import table
 
 EPILOG = """Examples:\n
   memorybus bench lookalikes\n
@@ -176,12 +176,11 @@ def _turn(user_id: str, name: str, text: str, at: datetime) -> Turn:
 
 
 def _report(tallies: Mapping[str, Tally], *, verbose: bool) -> None:
-    table = Table(title="statements that look alike")
-    for column in ("asked for", "questions", "first", "told"):
-        table.add_column(column, justify="left" if column == "asked for" else "right")
-    for kind, tally in tallies.items():
-        table.add_row(kind, str(tally.asked), f"{tally.share(tally.first):.3f}", f"{tally.share(tally.told):.3f}")
-    out.print(table)
+    rows = (
+        (kind, str(tally.asked), f"{tally.share(tally.first):.3f}", f"{tally.share(tally.told):.3f}")
+        for kind, tally in tallies.items()
+    )
+    out.print(table(("asked for", "questions", "first", "told"), rows, title="statements that look alike"))
     for kind, tally in tallies.items() if verbose else ():
         for missed in islice(tally.missed, 100):
             out.print(f"{kind}: {missed}", style="dim", highlight=False)

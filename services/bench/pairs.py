@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from services.cli.common import fail
+from contracts.errors import Unavailable
+from contracts.ports import Reader
+from services.cli.common import fail, run
+from services.shared.embedders import open_embedder
+from services.shared.settings import Settings
 
 P = TypeVar("P")
-F = TypeVar("F")
+T = TypeVar("T")
 
 PairsFile = Annotated[Path, typer.Argument(help="A labelled pair a line, with tabs; the first line names the columns.")]
 WrongOption = Annotated[bool, typer.Option("--wrong", help="Also show each one that memorybus gets wrong.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged(Generic[P, F]):
-    """A pair, and what the rules find it to be."""
-
-    pair: P
-    found: F
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +42,21 @@ class Quality:
     def recall(self) -> float:
         """The share of what is there that was found; 1 if there is nothing."""
         return self.right / self.there if self.there else 1.0
+
+
+def read_by_the_built_in_model(work: Callable[[Reader], Awaitable[T]]) -> T:
+    """What comes of work with the built-in model; where that cannot be used the command ends with the reason."""
+
+    async def read() -> T:
+        model = await open_embedder("memorybus", cache_dir=Settings().cache)
+        if model is None or not isinstance(model, Reader):
+            raise Unavailable("the built-in model reads nothing")
+        try:
+            return await work(model)
+        finally:
+            await model.close()
+
+    return run(read())
 
 
 def pairs_or_fail(file: Path, read: Callable[[Path], list[P]]) -> list[P]:

@@ -92,7 +92,7 @@ async def start_program(
         )
 
 
-_start = start_program
+_start = start_program  # what tests put a fork in the place of
 
 
 def _log_of(data: Path) -> Path:

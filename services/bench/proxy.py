@@ -14,13 +14,13 @@ from typing import Annotated
 
 import httpx
 import typer
-from rich.table import Table
 
 from services.bench.measure import percentile
 from services.bench.process import measured
 from services.bench.retrieve import USER, filled, megabytes
 from services.bench.texts import Talk
 from services.cli.common import out, run
+from services.cli.tables import table
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -79,16 +79,16 @@ async def _by_turns(direct: httpx.AsyncClient, proxied: httpx.AsyncClient, entri
     for _ in range(_WARM_UP + requests):
         rounds.append([await _stream(http, next(questions), _CHUNKS, _PAUSE) for http in (direct, proxied)])
     rounds = rounds[_WARM_UP:]
-    table = Table(title=f"Streams of {_CHUNKS} chunks, {entries:,} entries of one user, {requests} each way")
-    for column in ("what", "direct p50", "p95", "proxied p50", "p95", "added p50", "p95"):
-        table.add_column(column, justify="left" if column == "what" else "right")
+    rows = []
     firsts = [[felt.first for felt in way] for way in zip(*rounds, strict=True)]
     chunks = [[ms for felt in way for ms in felt.chunks] for way in zip(*rounds, strict=True)]
     for what, (one, other) in (("first token, ms", firsts), ("each further chunk, ms", chunks)):
         figures = [[percentile(taken, share) for share in (0.5, 0.95)] for taken in (one, other)]
         added = [after - before for before, after in zip(*figures, strict=True)]
-        table.add_row(what, *(f"{figure:.2f}" for figure in (*figures[0], *figures[1], *added)))
-    out.print(table)
+        rows.append((what, *(f"{figure:.2f}" for figure in (*figures[0], *figures[1], *added))))
+    columns = ("what", "direct p50", "p95", "proxied p50", "p95", "added p50", "p95")
+    title = f"Streams of {_CHUNKS} chunks, {entries:,} entries of one user, {requests} each way"
+    out.print(table(columns, rows, title=title))
     out.print(f"{sum(proxied.used for _, proxied in rounds)} of {requests} came with memories")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +16,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import RenderableType
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 from contracts.errors import Unavailable
 from contracts.ports import Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
@@ -27,7 +29,8 @@ from services.bench import plots
 from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
-from services.cli.common import fail, out, run
+from services.cli.common import fail, out, plural, run
+from services.cli.tables import table
 from services.curate.settings import CurateSettings
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import place_in_sessions, propose
@@ -50,6 +53,7 @@ _MOST_KNOWN = 10_000
 _WARM_UP = 20
 _CALLERS = (1, 8, 32)
 _SHARES = (0.5, 0.95, 0.99)
+_PERCENTILES = tuple(f"p{share * 100:.0f} ms" for share in _SHARES)
 _EVERY = 0.05
 _TRIMMING = 600.0  # seconds; what is left by then is said
 _REAL_VECTORS = 400
@@ -110,9 +114,7 @@ def retrieve(
     users: Annotated[int, typer.Option(help="Users who have as many of them each.", min=1)] = 1,
     queries: Annotated[int, typer.Option(help="Questions to ask with 1, with 8 and with 32 callers.", min=10)] = 300,
     trimming: Annotated[bool, typer.Option("--trimming", help="Ask also while curate archives entries.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.")] = None,
 ) -> None:
     """Fill a memory, then ask it questions over the bus: one after the other, and 8 and 32 at the same time.
 
@@ -146,7 +148,8 @@ async def _bench(entries: int, users: int, queries: int, trimming: bool) -> Meas
             await ask_all(client, list(itertools.islice(asked, _WARM_UP)), 1)
             loads = [await ask_all(client, list(itertools.islice(asked, queries)), callers) for callers in _CALLERS]
             measured_size = Measured(entries, filling, megabytes(up.pid), alone, loads)
-        _report(measured_size, users)
+        out.print(_table(measured_size, users))
+        out.print(f"filled in {filling:.0f} s; the process has {measured_size.megabytes:,.0f} MB in memory")
         if trimming and 0 < (cap := CurateSettings().soft_cap) < entries // users:
             await _bench_trimming(settings, entries // users - cap, cap)
     return measured_size
@@ -290,78 +293,49 @@ def _whose(entries: int, users: int) -> str:
     return f"{entries:,} entries of {'one user' if users == 1 else f'{users:,} users'}"
 
 
-def _report(size: Measured, users: int) -> None:
-    table = Table(title=f"retrieve over the bus, {_whose(size.entries, users)}, nothing is trimmed")
-    for column in ("what", *(f"p{share * 100:.0f} ms" for share in _SHARES), "answers/s", "timeouts", "refused"):
-        table.add_column(column, justify="left" if column == "what" else "right")
-    alone = size.alone
-    rows = {
-        "query embedding alone": alone.embedding,
-        "text store alone": alone.lexical,
-        "vector store alone": alone.semantic,
+def _table(size: Measured, users: int) -> Table:
+    alone = {
+        "query embedding alone": size.alone.embedding,
+        "text store alone": size.alone.lexical,
+        "vector store alone": size.alone.semantic,
     }
-    for what, values in rows.items():
-        table.add_row(what, *(f"{percentile(values, share):.1f}" for share in _SHARES))
+    rows: list[list[RenderableType]] = [
+        [what, *(f"{percentile(values, share):.1f}" for share in _SHARES)] for what, values in alone.items()
+    ]
     for load in size.loads:
-        callers = "1 caller" if load.callers == 1 else f"{load.callers} callers"
         times = (f"{load.at(share):.1f}" for share in _SHARES)
         failed = (str(load.failed[why]) for why in ("timeouts", "refused"))
-        table.add_row(f"[bold]retrieve, {callers}[/bold]", *times, f"{load.rate:.1f}", *failed)
-    ratios = (size.loads[0].at(share) / alone.sum_of_slowest(share) for share in _SHARES)
-    table.add_row("1 caller ÷ (embedding + slower engine)", *(f"{ratio:.2f} ×" for ratio in ratios))
-    out.print(table)
-    out.print(f"filled in {size.filling:.0f} s; the process has {size.megabytes:,.0f} MB in memory")
-
-
-_GROWS = ("p50 ms", "p95 ms", "p99 ms")
-
-
-def _growing(sizes: Sequence[Measured]) -> list[tuple[str, list[float]]]:
-    """By size, percentiles with one caller, answers per second with the most, and megabytes."""
-    return [
-        (
-            f"{size.entries:,}",
-            [*(size.loads[0].at(share) for share in _SHARES), size.loads[-1].rate, size.megabytes, size.filling],
-        )
-        for size in sizes
-    ]
-
-
-_COLUMNS = ("entries", *_GROWS, f"answers/s with {_CALLERS[-1]} callers", "MB", "filled in s")
+        rows.append([Text(f"retrieve, {plural(load.callers, 'caller')}", "bold"), *times, f"{load.rate:.1f}", *failed])
+    ratios = (size.loads[0].at(share) / size.alone.sum_of_slowest(share) for share in _SHARES)
+    rows.append(["1 caller ÷ (embedding + slower engine)", *(f"{ratio:.2f} ×" for ratio in ratios)])
+    title = f"retrieve over the bus, {_whose(size.entries, users)}, nothing is trimmed"
+    return table(("what", *_PERCENTILES, "answers/s", "timeouts", "refused"), rows, title=title)
 
 
 def _growth(sizes: Sequence[Measured]) -> Table:
-    table = Table(title="how it grows, one caller")
-    for column in _COLUMNS:
-        table.add_column(column, justify="right")
-    for name, figures in _growing(sizes):
-        table.add_row(name, *(f"{figure:,.1f}" for figure in figures))
-    return table
+    """By size, percentiles with one caller, answers per second with the most, megabytes, and what filling took."""
+    rows = []
+    for size in sizes:
+        times = (size.loads[0].at(share) for share in _SHARES)
+        figures = (*times, size.loads[-1].rate, size.megabytes, size.filling)
+        rows.append((f"{size.entries:,}", *(f"{figure:,.1f}" for figure in figures)))
+    columns = ("entries", *_PERCENTILES, f"answers/s with {_CALLERS[-1]} callers", "MB", "filled in s")
+    return table(columns, rows, title="how it grows, one caller")
 
 
 def _page(sizes: Sequence[Measured], users: int) -> str:
-    """Tables and plots by size and by callers."""
-    title = f"retrieve, {'one user' if users == 1 else f'{users:,} users'}"
-    rows = _growing(sizes)
-    by_size = {name: [figures[place] for _, figures in rows] for place, name in enumerate(_GROWS)}
-    cells = ([name, *(f"{figure:,.1f}" for figure in figures)] for name, figures in rows)
-    parts = [f"<h1>{title}</h1><h2>By number of entries, one caller</h2>"]
-    parts += [
-        plots.lines([name for name, _ in rows], by_size, top=_top(by_size["p99 ms"])),
-        plots.table(_COLUMNS, cells),
-    ]
+    """Tables, and plots by size and by callers."""
+    parts: list[RenderableType] = [_growth(sizes)]
+    parts.append(_plot("entries, one caller", {f"{size.entries:,}": size.loads[0] for size in sizes}))
     for size in sizes:
-        callers = [str(load.callers) for load in size.loads]
-        series = {name: [load.at(share) for load in size.loads] for name, share in zip(_GROWS, _SHARES, strict=True)}
-        parts.append(f"<h2>{size.entries:,} entries, by callers</h2>")
-        parts.append(plots.lines(callers, series, top=_top(series["p99 ms"])))
-        body = ([str(load.callers), f"{load.rate:.1f}", str(load.failed.total())] for load in size.loads)
-        parts.append(plots.table(("callers", "answers/s", "without an answer"), body))
-    return plots.document(title, parts)
+        loads = {plural(load.callers, "caller"): load for load in size.loads}
+        parts += [_table(size, users), _plot(f"{size.entries:,} entries", loads)]
+    return plots.page(f"retrieve, {plural(users, 'user')}", parts)
 
 
-def _top(values: Sequence[float]) -> float:
-    """A round number above all of them."""
-    highest = max(values)
-    step = 10 ** (len(str(int(highest))) - 1)
-    return float(step * (int(highest / step) + 1))
+def _plot(title: str, loads: Mapping[str, Load]) -> Table:
+    figures = {
+        name: {shown: load.at(share) for shown, share in zip(_PERCENTILES, _SHARES, strict=True)}
+        for name, load in loads.items()
+    }
+    return plots.bars(title, figures, _PERCENTILES, top=max(max(of.values()) for of in figures.values()))

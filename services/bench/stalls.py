@@ -8,29 +8,25 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
-from rich.table import Table
 
 from contracts import flow
 from contracts.errors import Unavailable
-from contracts.v1.cards import CardsRequest
-from contracts.v1.loops import LoopsRequest
-from contracts.v1.profile import ProfileRequest
+from contracts.flow import Answer
 from contracts.v1.retrieval import RetrieveRequest
-from contracts.v1.sessions import SessionsRequest
 from contracts.v1.turns import Turn
 from services.bench.measure import percentile
 from services.bench.process import measured, until_digested
 from services.bench.texts import Talk
 from services.bench.write import end_to_end
 from services.cli.common import out, run
+from services.cli.tables import table
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.tasks import end
 
@@ -47,6 +43,7 @@ _TURN_EVERY = 1.0
 _PATIENCE = 2.0
 _READS_AT_ONCE = 12
 _READ_PATIENCE = 120.0
+_READS: tuple[Answer[Any, Any], ...] = (flow.PROFILE, flow.CARDS, flow.LOOPS, flow.SESSIONS)
 _HOSTILE_CHARS = 8000
 _FRAGMENTS = (
     ".", ",", "-", ";", "> ", "👍", "\n", "“a” ", "<a>", "(", "1. ", "- [ ] ", "user: ", "I ", "not ", "A-", "http://",
@@ -149,21 +146,15 @@ async def _flood(client: MemoryClient, http: str, turns: list[Turn]) -> Felt:
 
 async def _read(client: MemoryClient, http: str, user: str, reads: int) -> Felt:
     """Read what takes longest, so many times."""
-    ways: list[Callable[[], Awaitable[object]]] = [
-        partial(client.request, flow.PROFILE, ProfileRequest(user_id=user), patience=_READ_PATIENCE),
-        partial(client.request, flow.CARDS, CardsRequest(user_id=user), patience=_READ_PATIENCE),
-        partial(client.request, flow.LOOPS, LoopsRequest(user_id=user), patience=_READ_PATIENCE),
-        partial(client.request, flow.SESSIONS, SessionsRequest(user_id=user), patience=_READ_PATIENCE),
-    ]
     felt, places = Felt(), asyncio.Semaphore(_READS_AT_ONCE)
 
-    async def read(way: Callable[[], Awaitable[object]]) -> None:
+    async def read(answer: Answer[Any, Any]) -> None:
         async with places:
-            await way()
+            await client.request(answer, answer.request(user_id=user), patience=_READ_PATIENCE)
 
     async with _meanwhile(client, http, felt):
         started = time.perf_counter()
-        await asyncio.gather(*(read(way) for way in islice(cycle(ways), reads)))
+        await asyncio.gather(*map(read, islice(cycle(_READS), reads)))
         felt.seconds = time.perf_counter() - started
     return felt
 
@@ -222,22 +213,22 @@ async def _timed_again_and_again(
 
 
 def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
-    table = Table(title=f"{texts:,} texts of {words:,} words by one user, reads of them, and another user meanwhile")
-    table.add_column("what")
-    for name in felt:
-        table.add_column(name, justify="right")
     figures: dict[str, Callable[[Felt], list[float]]] = {
         "retrieve of the other user": lambda one: one.retrieve,
         "/healthz": lambda one: one.health,
         "a turn of the other user is found by words after": lambda one: one.found,
     }
-    for what, times in figures.items():
-        table.add_row(f"{what}, p50 / p95 / p99 / most ms", *(_percentiles(times(one)) for one in felt.values()))
-    table.add_row("not answered", *(str(one.failed) for one in felt.values()))
-    table.add_row("took", *(f"{one.seconds:.1f} s" for one in felt.values()))
-    ratio = felt["alike"].seconds / felt["unlike"].seconds
-    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{ratio:.2f} ×", *[""] * (len(felt) - 2))
-    out.print(table)
+    rows = [
+        *(
+            (f"{what}, p50 / p95 / p99 / most ms", *(_percentiles(times(one)) for one in felt.values()))
+            for what, times in figures.items()
+        ),
+        ("not answered", *(str(one.failed) for one in felt.values())),
+        ("took", *(f"{one.seconds:.1f} s" for one in felt.values())),
+        ("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×"),
+    ]
+    title = f"{texts:,} texts of {words:,} words by one user, reads of them, and another user meanwhile"
+    out.print(table(("what", *felt), rows, title=title))
 
 
 def _percentiles(times: list[float]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -18,9 +17,9 @@ from rich.text import Text
 from contracts.errors import Unavailable
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
-from services.cli.asking import JsonOption
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, one_line, out, plural, run
-from services.shared.client import RequestFailed, memory_client
+from services.cli.asking import JsonOption, talk
+from services.cli.common import DataOption, NatsOption, UserOption, fail, one_line, out, plural
+from services.shared.client import MemoryClient, RequestFailed
 
 EPILOG = """Examples:\n
   memorybus ask "which package manager?" --user me\n
@@ -46,56 +45,37 @@ class Lists(Protocol):
 def ask(
     query: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
     user: UserOption,
-    space: Annotated[str, typer.Option("--space", help="Which of their spaces.")] = "default",
+    space: Annotated[str, typer.Option(help="Which of their spaces.")] = "default",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most memories shown.")] = 8,
-    budget: Annotated[
-        int, typer.Option("--budget", min=0, max=1_000_000, help="Most tokens of the context block.")
-    ] = 1000,
+    budget: Annotated[int, typer.Option(min=0, max=1_000_000, help="Most tokens of the context block.")] = 1000,
     types: Annotated[
         list[str] | None,
         typer.Option(
             "--type",
             metavar="TYPE",
             help="Only fact, preference, decision, instruction, note, summary or other; repeat for several.",
-            show_default=False,
         ),
     ] = None,
     tags: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tag", metavar="TAG", help="Only what has this tag; repeat for any of several.", show_default=False
-        ),
+        typer.Option("--tag", metavar="TAG", help="Only what has this tag; repeat for any of several."),
     ] = None,
-    conversation: Annotated[
-        str | None,
-        typer.Option("--conversation", help="Only what was said in this conversation.", show_default=False),
-    ] = None,
+    conversation: Annotated[str | None, typer.Option(help="Only what was said in this conversation.")] = None,
     min_score: Annotated[
         float | None,
-        typer.Option(
-            "--min-score",
-            min=0,
-            max=1,
-            help="Least relevance (rel) of what is shown; not given: as retrieve is set.",
-            show_default=False,
-        ),
+        typer.Option(min=0, max=1, help="Least relevance (rel) of what is shown; not given: as retrieve is set."),
     ] = None,
     now: Annotated[
         str | None,
         typer.Option(
-            "--now",
             metavar="MOMENT",
             help="Answer as of this moment, as in ISO 8601; without a zone it is one of --time-zone, or of here.",
-            show_default=False,
         ),
     ] = None,
     time_zone: Annotated[
         str | None,
         typer.Option(
-            "--time-zone",
-            metavar="ZONE",
-            help='Where "yesterday" is read, for example Europe/Vienna; not given: as the space is set.',
-            show_default=False,
+            metavar="ZONE", help='Where "yesterday" is read, for example Europe/Vienna; not given: as the space is set.'
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every feature of the ranking.")] = False,
@@ -118,7 +98,11 @@ def ask(
         time_zone=time_zone,
         explain=explain,
     )
-    run(_ask(request, data, nats, as_json=as_json))
+    reply, elsewhere = talk(data, nats, lambda client: _asked(client, request))
+    if as_json:
+        print(reply.model_dump_json())
+    else:
+        show_reply(reply, request, out, elsewhere=elsewhere)
 
 
 def request_of(**fields: Any) -> RetrieveRequest:
@@ -151,14 +135,10 @@ def _zone(name: str) -> ZoneInfo:
         fail("--time-zone: is no time zone of the IANA database, for example Europe/Vienna")
 
 
-async def _ask(request: RetrieveRequest, data: Path | None, nats: str | None, *, as_json: bool) -> None:
-    async with memory_client(nats_url(data, nats)) as client:
-        reply = await client.retrieve(request)
-        if as_json:
-            print(reply.model_dump_json())
-            return
-        elsewhere = () if reply.total_count or reply.degraded else await other_spaces(client, request)
-        show_reply(reply, request, out, elsewhere=elsewhere)
+async def _asked(client: MemoryClient, request: RetrieveRequest) -> tuple[RetrieveReply, tuple[str, ...]]:
+    """The reply, and where else the user has memories if there are none."""
+    reply = await client.retrieve(request)
+    return reply, () if reply.total_count or reply.degraded else await other_spaces(client, request)
 
 
 async def other_spaces(client: Lists, request: RetrieveRequest) -> tuple[str, ...]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.audit import Action, AuditReply, OpsAuditRequest
-from services.cli.common import DataOption, NatsOption, nats_url, one_line, out, run
+from services.cli.asking import talk
+from services.cli.common import DataOption, NatsOption, one_line, out
 from services.cli.dead.choice import a_moment
-from services.shared.client import MemoryClient, memory_client
+from services.cli.tables import plain
+from services.shared.client import MemoryClient
 
 EPILOG = """Examples:\n
   memorybus audit --user me\n
@@ -26,22 +26,12 @@ _SHOWN_IDS = 3
 
 
 def audit(
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", help="This user's memory alone.", show_default=False)
-    ] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="This user's memory alone.")] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(
-            "--since",
-            parser=a_moment,
-            metavar="WHEN",
-            help="Done since: 30m, 2h, 7d ago, or a date (UTC).",
-            show_default=False,
-        ),
+        typer.Option(parser=a_moment, metavar="WHEN", help="Done since: 30m, 2h, 7d ago, or a date (UTC)."),
     ] = None,
-    verb: Annotated[
-        list[str] | None, typer.Option("--verb", help="Only this, as entries.forget.", show_default=False)
-    ] = None,
+    verb: Annotated[list[str] | None, typer.Option(help="Only this, as entries.forget.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show so many, the latest first.")] = 50,
     data: DataOption = None,
     nats: NatsOption = None,
@@ -49,19 +39,12 @@ def audit(
 ) -> None:
     """Show what was done: retrievals and actions of users and operators, without a word of the memory."""
     request = OpsAuditRequest(user_id=user, since=since, verbs=tuple(verb) if verb else None)
-    found, erased_at = run(_read(request, limit, data, nats))
+    found, erased_at = talk(data, nats, lambda client: read_audit(client, request, limit))
     if as_json:
         for action in found:
             print(action.model_dump_json(exclude_none=True))
     else:
         show(found, out, erased_at=erased_at)
-
-
-async def _read(
-    request: OpsAuditRequest, limit: int, data: Path | None, nats: str | None
-) -> tuple[list[Action], datetime | None]:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await read_audit(client, request, limit)
 
 
 async def read_audit(
@@ -86,12 +69,9 @@ def show(actions: list[Action], console: Console, *, erased_at: datetime | None 
     if not actions:
         console.print("Nothing was done since." if erased_at is not None else "Nothing was done.")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("when (UTC)", "user", "what", "outcome", "count", "ms", "by", "about"):
-        table.add_column(heading, justify="right" if heading in ("count", "ms") else "left", overflow="fold")
-    for action in actions:
-        table.add_row(*map(Text, _cells(action)))
-    console.print(table)
+    columns = ("when (UTC)", "user", "what", "outcome", "count", "ms", "by", "about")
+    rows = (map(Text, _cells(action)) for action in actions)
+    console.print(plain(columns, rows, figures=("count", "ms")))
 
 
 def _cells(action: Action) -> list[str]:

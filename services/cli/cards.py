@@ -25,16 +25,10 @@ _Pair = tuple[str, str]
 def cards(
     user: UserOption,
     space: SpaceOption = None,
-    name: Annotated[str | None, typer.Option("--name", help="Only the card of this one.", show_default=False)] = None,
-    same: Annotated[
-        _Pair | None, typer.Option("--same", help="Two names that are of one person.", show_default=False)
-    ] = None,
-    apart: Annotated[
-        _Pair | None, typer.Option("--apart", help="Two names that are of two people.", show_default=False)
-    ] = None,
-    undecided: Annotated[
-        _Pair | None, typer.Option("--undecided", help="Leave two names to memorybus again.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Only the card of this one.")] = None,
+    same: Annotated[_Pair | None, typer.Option(help="Two names that are of one person.")] = None,
+    apart: Annotated[_Pair | None, typer.Option(help="Two names that are of two people.")] = None,
+    undecided: Annotated[_Pair | None, typer.Option(help="Leave two names to memorybus again.")] = None,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: JsonOption = False,

@@ -23,12 +23,9 @@ EPILOG = """Examples:\n
 def conflicts(
     user: UserOption,
     space: SpaceOption = None,
-    keep: Annotated[
-        Literal["new", "old", "both", "open"] | None,
-        typer.Option("--keep", help="Decide what holds.", show_default=False),
-    ] = None,
-    newer: Annotated[str | None, typer.Option("--newer", help="The newer statement.", show_default=False)] = None,
-    older: Annotated[str | None, typer.Option("--older", help="The older statement.", show_default=False)] = None,
+    keep: Annotated[Literal["new", "old", "both", "open"] | None, typer.Option(help="Decide what holds.")] = None,
+    newer: Annotated[str | None, typer.Option(help="The newer statement.")] = None,
+    older: Annotated[str | None, typer.Option(help="The older statement.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most conflicts shown.")] = 20,
     data: DataOption = None,
     nats: NatsOption = None,

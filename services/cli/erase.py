@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,8 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.commands import EraseReceipt, StatusReply
-from services.cli.common import DataOption, NatsOption, UserOption, confirm, err, fail, nats_url, out, run, visible
-from services.shared.client import memory_client
+from services.cli.asking import talk
+from services.cli.common import DataOption, NatsOption, UserOption, confirm, err, fail, out, visible
+from services.cli.tables import plain
+from services.shared.client import MemoryClient
 from services.shared.commands.erasing import erased, is_complete
 
 EPILOG = """Examples:\n
@@ -44,10 +45,10 @@ def erase(
     """
     if not yes and not _has_terminal():
         fail("nothing was erased: nobody is there to be asked; --yes erases without asking")
-    err.print(what_there_is(user, run(_status(user, data, nats))), soft_wrap=True)
+    err.print(what_there_is(user, talk(data, nats, lambda client: client.status(user))), soft_wrap=True)
     if not yes:
         confirm(f"Erase everything of {visible(user)!r} for good?", "nothing was erased")
-    receipt = run(_erase(user, data, nats), interrupted=_INTERRUPTED)
+    receipt = talk(data, nats, lambda client: _erased(client, user), interrupted=_INTERRUPTED)
     if as_json:
         print(as_line(user, receipt))
     else:
@@ -60,15 +61,9 @@ def _has_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-async def _status(user: str, data: Path | None, nats: str | None) -> StatusReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.status(user)
-
-
-async def _erase(user: str, data: Path | None, nats: str | None) -> EraseReceipt:
-    async with memory_client(nats_url(data, nats)) as client:
-        with err.status("erasing, and looking again") as status:
-            return await erased(client, user, tell=lambda receipt: status.update(progress(receipt)))
+async def _erased(client: MemoryClient, user: str) -> EraseReceipt:
+    with err.status("erasing, and looking again") as status:
+        return await erased(client, user, tell=lambda receipt: status.update(progress(receipt)))
 
 
 def progress(receipt: EraseReceipt) -> str:
@@ -108,15 +103,12 @@ def show_receipt(user: str, receipt: EraseReceipt, console: Console) -> None:
 
 def receipt_table(removed: Mapping[str, int], left: Mapping[str, int]) -> Table:
     """Counts by place: removed, and found by looking again."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("place")
-    table.add_column("removed", justify="right")
-    table.add_column("found now", justify="right")
+    rows = []
     for place in {**removed, **left}:
         found = left.get(place)
         shown = "" if found is None else Text(f"{found:,}", style="red" if found else "")
-        table.add_row(Text(visible(place)), f"{removed.get(place, 0):,}", shown)
-    return table
+        rows.append((Text(visible(place)), f"{removed.get(place, 0):,}", shown))
+    return plain(("place", "removed", "found now"), rows)
 
 
 def _about_files(receipt: EraseReceipt) -> list[str]:

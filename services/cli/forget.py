@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from contracts.v1.commands import ForgetReceipt, ForgetRequest
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run, visible
+from services.cli.asking import talk
+from services.cli.common import DataOption, NatsOption, UserOption, fail, out, visible
 from services.cli.erase import receipt_table
-from services.shared.client import memory_client
 
 EPILOG = """Examples:\n
   memorybus forget 6f1d2a52 --user ann\n
@@ -34,18 +33,14 @@ def forget(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
 ) -> None:
     """Forget one entry, with all that says it; the same statement is refused for a while."""
-    receipt = run(_forget(ForgetRequest(user_id=user, id=id_), data, nats))
+    request = ForgetRequest(user_id=user, id=id_)
+    receipt = talk(data, nats, lambda client: client.forget(request)).receipt
     if as_json:
         print(json.dumps({"user_id": user, **receipt.model_dump(mode="json")}))
     else:
         show_receipt(receipt, out)
     if problem := what_is_left(receipt):
         fail(problem)
-
-
-async def _forget(request: ForgetRequest, data: Path | None, nats: str | None) -> ForgetReceipt:
-    async with memory_client(nats_url(data, nats)) as client:
-        return (await client.forget(request)).receipt
 
 
 def show_receipt(receipt: ForgetReceipt, console: Console) -> None:

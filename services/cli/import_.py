@@ -13,6 +13,7 @@ from rich.table import Table
 
 from contracts.ports import StageCounts
 from services.cli.common import FolderOption, bars, err, fail, out, plural, run, settings_from, visible
+from services.cli.tables import table
 from services.shared.app import Host
 from services.shared.commands.archive import ArchiveError, Tally
 from services.shared.commands.formats.source import FormatError
@@ -90,12 +91,8 @@ _COMPARED = ("turns", "entries", "merged", "refused")
 
 
 def _compared(wanted: Tally, found: StageCounts) -> Table:
-    table = Table(title="file and memory")
-    for column in ("", "file", "memory"):
-        table.add_column(column, justify="right" if column else "left")
-    for name in _COMPARED:
-        table.add_row(name, f"{getattr(wanted, name):,}", f"{getattr(found, name):,}")
-    return table
+    rows = ((name, f"{getattr(wanted, name):,}", f"{getattr(found, name):,}") for name in _COMPARED)
+    return table(("", "file", "memory"), rows, title="file and memory")
 
 
 def _missing(imported: Imported, found: StageCounts) -> list[str]:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.table import Table
 
-from contracts.errors import Unavailable
-from contracts.v1.audit import AuditNoteRequest
 from contracts.v1.control import EVERY_SPACE
-from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
+from services.cli.asking import keep_account, talk
+from services.cli.common import DataOption, NatsOption, UserOption, err, fail, one_line, out, plural
+from services.cli.tables import plain
 from services.gateway.keys import ApiKey, Client, KeyStore, UnknownVerb, new_key
 from services.gateway.settings import GatewaySettings
-from services.shared.client import MemoryClient, RequestFailed, memory_client
+from services.shared.client import MemoryClient
 
 app = typer.Typer(
     help="Make, list and revoke the API keys of the HTTP edge.",
@@ -78,7 +75,7 @@ def create(
         )
     except UnknownVerb as error:
         fail(f"--verb: {error}")
-    run(_put(data, nats, key))
+    talk(data, nats, lambda client: _put(client, key))
     if as_json:
         print(json.dumps({"key": token} | _summary(key)))
         return
@@ -89,22 +86,20 @@ def create(
 
 @app.command("list", epilog=_LIST)
 def list_(
-    user: Annotated[str | None, typer.Option("--user", "-u", help="Only of this user.", show_default=False)] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Only of this user.")] = None,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line for each.")] = False,
 ) -> None:
     """Show the keys there are and what they open, the oldest first."""
-    found = [key for key in run(_all(data, nats)) if user in (None, key.user_id)]
+    found = [key for key in talk(data, nats, lambda client: KeyStore(client.bus).all()) if user in (None, key.user_id)]
     if as_json:
         for key in found:
             print(json.dumps(_summary(key)))
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("id", "user", "spaces", "verbs", "client", "valid until", "note"):
-        table.add_column(column, overflow="fold", no_wrap=column == "id")
-    for key in found:
-        table.add_row(*map(one_line, _cells(key)))
+    columns = ("id", "user", "spaces", "verbs", "client", "valid until", "note")
+    table = plain(columns, (map(one_line, _cells(key)) for key in found), figures=())
+    table.columns[0].no_wrap = True
     out.print(table if found else "There are no keys.", markup=False)
 
 
@@ -115,7 +110,7 @@ def revoke(
     nats: NatsOption = None,
 ) -> None:
     """Remove keys for good: within a second they open nothing."""
-    unknown = run(_revoke(data, nats, ids))
+    unknown = talk(data, nats, lambda client: _revoked(client, ids))
     out.print(f"{plural(len(ids) - len(unknown), 'key')} revoked")
     if unknown:
         fail(f"there is no key {', '.join(unknown)}")
@@ -128,34 +123,21 @@ def _limit(key: ApiKey) -> str:
     return f"{plural(most, 'question')} a minute, as a {key.client}" if most else "as often as it likes"
 
 
-async def _put(data: Path | None, nats: str | None, key: ApiKey) -> None:
-    async with memory_client(nats_url(data, nats)) as client:
-        await KeyStore(client.bus).put(key)
-        await _keep_account(client, "keys.create", key)
+async def _put(client: MemoryClient, key: ApiKey) -> None:
+    await KeyStore(client.bus).put(key)
+    await keep_account(client, "keys.create", (key.id,), (key.user_id,))
 
 
-async def _all(data: Path | None, nats: str | None) -> list[ApiKey]:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await KeyStore(client.bus).all()
-
-
-async def _revoke(data: Path | None, nats: str | None, ids: list[str]) -> list[str]:
-    async with memory_client(nats_url(data, nats)) as client:
-        store, unknown = KeyStore(client.bus), []
-        for id_ in ids:
-            key = await store.get(id_)
-            if await store.revoke(id_):
-                await _keep_account(client, "keys.revoke", key)
-            else:
-                unknown.append(id_)
-        return unknown
-
-
-async def _keep_account(client: MemoryClient, verb: str, key: ApiKey | None) -> None:
-    """Have the audit say what was done with a key; it is done though nobody is there to write it."""
-    if key is not None:
-        with suppress(Unavailable, RequestFailed):
-            await client.note(AuditNoteRequest(verb=verb, users=(key.user_id,), about=(key.id,)))
+async def _revoked(client: MemoryClient, ids: list[str]) -> list[str]:
+    """Revoke keys; the ids of which there is none."""
+    store, unknown = KeyStore(client.bus), []
+    for id_ in ids:
+        key = await store.get(id_)
+        if not await store.revoke(id_):
+            unknown.append(id_)
+        elif key is not None:
+            await keep_account(client, "keys.revoke", (key.id,), (key.user_id,))
+    return unknown
 
 
 def _summary(key: ApiKey) -> dict[str, Any]:

@@ -26,9 +26,9 @@ def loops(
     every: Annotated[bool, typer.Option("--all", help="Also show what is done or dropped.")] = False,
     state: Annotated[
         Literal["open", "done", "dropped", "undecided"] | None,
-        typer.Option("--set", help="Say what became of one of them.", show_default=False),
+        typer.Option("--set", help="Say what became of one of them."),
     ] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="Which one that is.", show_default=False)] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Which one that is.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most that are shown.")] = 50,
     data: DataOption = None,
     nats: NatsOption = None,

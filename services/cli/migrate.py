@@ -27,9 +27,7 @@ EPILOG = """Examples:\n
 def migrate(
     only_plan: Annotated[bool, typer.Option("--plan", help="Show what would be done, change nothing.")] = False,
     drop_old: Annotated[bool, typer.Option("--drop-old", help="Remove the indices that were replaced.")] = False,
-    opensearch_url: Annotated[
-        str | None, typer.Option(help="OpenSearch; several nodes separated by commas.", show_default=False)
-    ] = None,
+    opensearch_url: Annotated[str | None, typer.Option(help="OpenSearch; several nodes separated by commas.")] = None,
 ) -> None:
     """Bring the indices of OpenSearch to the layout of this version, while they are in use.
 

@@ -36,19 +36,11 @@ _MOST_FACTS = 50
 def profile(
     user: UserOption,
     space: SpaceOption = None,
-    as_of: Annotated[
-        datetime | None,
-        typer.Option("--as-of", help="What was known then; a date, or a time of UTC.", show_default=False),
-    ] = None,
-    seed: Annotated[
-        Path | None,
-        typer.Option("--seed", help="A file with what is known from the start, a fact a line.", show_default=False),
-    ] = None,
-    is_so: Annotated[str | None, typer.Option("--is-so", help="A fact that is so.", show_default=False)] = None,
-    not_so: Annotated[str | None, typer.Option("--not-so", help="A fact that is not so.", show_default=False)] = None,
-    undecided: Annotated[
-        str | None, typer.Option("--undecided", help="Leave a fact to memorybus again.", show_default=False)
-    ] = None,
+    as_of: Annotated[datetime | None, typer.Option(help="What was known then; a date, or a time of UTC.")] = None,
+    seed: Annotated[Path | None, typer.Option(help="A file with what is known from the start, a fact a line.")] = None,
+    is_so: Annotated[str | None, typer.Option(help="A fact that is so.")] = None,
+    not_so: Annotated[str | None, typer.Option(help="A fact that is not so.")] = None,
+    undecided: Annotated[str | None, typer.Option(help="Leave a fact to memorybus again.")] = None,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: JsonOption = False,
@@ -117,5 +109,6 @@ def _line(fact: ProfileFact) -> str:
     )
     since = f" (since {fact.since:%Y-%m-%d})"
     doubt = " (in conflict: see memorybus conflicts)" if fact.in_conflict else ""
-    told = f"{fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
+    slot = fact.memory_key.rpartition("|")[2].replace("_", " ")
+    told = f"{slot}: {fact.value} · {fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"
     return f"perhaps: {told}  (--is-so {fact.id}, or --not-so)" if fact.is_likely else told

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run, settings_from
+from services.cli.tables import plain
 from services.shared.bus import provisioning
 from services.shared.bus.connection import Access, connect
 from services.shared.bus.declarations import Change
@@ -33,12 +33,8 @@ _TO_DO = {"create": "create", "update": "update", "delete": "delete", "keep": "a
 def provision(
     data: DataOption = None,
     nats: NatsOption = None,
-    replicas: Annotated[
-        int | None, typer.Option(help="Servers that keep a copy of every stream.", show_default=False)
-    ] = None,
-    partitions: Annotated[
-        int | None, typer.Option(help="Parts the turns are split into by user.", show_default=False)
-    ] = None,
+    replicas: Annotated[int | None, typer.Option(help="Servers that keep a copy of every stream.")] = None,
+    partitions: Annotated[int | None, typer.Option(help="Parts the turns are split into by user.")] = None,
     only_plan: Annotated[bool, typer.Option("--plan", help="Show what would be done, change nothing.")] = False,
     permissions: Annotated[
         bool, typer.Option("--permissions", help="Print the users of the bus for the configuration of nats-server.")
@@ -79,12 +75,11 @@ def as_fields(change: Change) -> dict[str, Any]:
 def show(changes: Sequence[Change], console: Console, *, url: str, only_plan: bool) -> None:
     """The changes as a table, and in a sentence whether anything is left to do."""
     console.print(f"bus {redact_address(url)}", style="dim", markup=False)
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for column in ("kind", "name", "action", "fields"):
-        table.add_column(column, style="dim" if column == "kind" else "", overflow="fold")
     words = _TO_DO if only_plan else _DONE
-    for change in changes:
-        table.add_row(change.kind, change.name, words[change.action], "\n".join(map(str, change.fields)))
+    columns = ("kind", "name", "action", "fields")
+    rows = ((one.kind, one.name, words[one.action], "\n".join(map(str, one.fields))) for one in changes)
+    table = plain(columns, rows, figures=(), show_header=False)
+    table.columns[0].style = "dim"
     console.print(table, markup=False)
     open_changes = sum(change.action != "keep" for change in changes)
     if not open_changes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,10 @@ from rich.console import Console
 
 from contracts.errors import Unavailable
 from contracts.v1.commands import StatusReply
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, nats_url, one_line, out, plural, run
+from services.cli.asking import talk
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, one_line, out, plural
 from services.shared.bus.connection import NotPermitted
-from services.shared.client import RequestFailed, memory_client
+from services.shared.client import RequestFailed
 from services.shared.commands.formats import Format, FormatError, Source, count_turns, read_turns
 from services.shared.commands.publishing import Bus, Tally, as_they_come, at_once, digest, publish_turns
 from services.shared.settings import Settings
@@ -38,22 +38,15 @@ class Published:
     """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
 
     Both are None where this user of the bus may not look; `refused`, what memory did not keep, and `new`, how many
-    turns more it has, where nobody waited; `skipped` counts, by reason, what was in the file and is no turn, `unread`
-    says of the first that cannot be read where it stands, `notes` counts what else is to be known. `users` are those
-    whose turns they are, where it was not said.
+    turns more it has, where nobody waited.
     """
 
-    turns: int
-    seconds: float
-    rate: float
+    source: Source
+    tally: Tally
     dead_letters: int | None
     digesting: float | None
     refused: int | None = None
     new: int | None = None
-    users: tuple[str, ...] = ()
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    unread: tuple[str, ...] = ()
-    notes: Mapping[str, int] = field(default_factory=dict)
     problem: str | None = None
 
 
@@ -62,12 +55,8 @@ def publish(
     format: Annotated[
         Format, typer.Option("--format", "-f", help="What is in the file, or in the zip archive.")
     ] = "jsonl",
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Whose memory, where the file does not say.", show_default=False)
-    ] = None,
-    space: Annotated[
-        str | None, typer.Option("--space", help="Space, where the file does not say.", show_default=False)
-    ] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Whose memory, where the file does not say.")] = None,
+    space: Annotated[str | None, typer.Option(help="Space, where the file does not say.")] = None,
     in_flight: Annotated[int, typer.Option(min=1, max=4096, help="Turns under way at the same time.")] = 64,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="End when the bus has acknowledged the last turn.")
@@ -85,25 +74,22 @@ def publish(
     """
     source = Source(file, format, user, space, longest=Settings().max_text_bytes)
     wait = not no_wait and not incognito
-    result = run(_publish(source, data, nats, in_flight=in_flight, wait=wait, incognito=incognito))
+    try:
+        result = talk(
+            data,
+            nats,
+            lambda client: publish_source(
+                client, source, in_flight=in_flight, wait=wait, console=err, incognito=incognito
+            ),
+        )
+    except FormatError as error:
+        fail(str(error))
     if as_json:
         print(as_line(result))
     else:
         show(result, out)
     if result.problem:
         fail(result.problem)
-
-
-async def _publish(
-    source: Source, data: Path | None, nats: str | None, *, in_flight: int, wait: bool, incognito: bool
-) -> Published:
-    try:
-        async with memory_client(nats_url(data, nats)) as client:
-            return await publish_source(
-                client, source, in_flight=in_flight, wait=wait, console=err, incognito=incognito
-            )
-    except FormatError as error:
-        fail(str(error))
 
 
 async def publish_source(
@@ -137,17 +123,12 @@ async def publish_source(
             raise
     after = None if before is None or problem else await _counts(client, whose)
     return Published(
-        tally.turns,
-        tally.seconds,
-        tally.rate,
+        source,
+        tally,
         None if dead_before is None else max(0, (await client.backlog()).dead_letters - dead_before),
         digesting,
         refused=max(0, after.refused - before.refused) if before and after else None,
         new=min(tally.turns, max(0, after.turns - before.turns)) if before and after else None,
-        users=tuple(sorted(source.users)) if source.users != {source.user} else (),
-        skipped=dict(source.skipped),
-        unread=tuple(source.unread),
-        notes=dict(source.notes),
         problem=problem,
     )
 
@@ -172,9 +153,9 @@ def as_line(result: Published) -> str:
     """The result as one JSON line; seconds and rate are those of the acknowledgements."""
     return json.dumps(
         {
-            "published": result.turns,
-            "seconds": round(result.seconds, 3),
-            "rate": round(result.rate, 1),
+            "published": result.tally.turns,
+            "seconds": round(result.tally.seconds, 3),
+            "rate": round(result.tally.rate, 1),
             "dead_letters": result.dead_letters,
             "refused": result.refused,
             "new": result.new,
@@ -182,30 +163,31 @@ def as_line(result: Published) -> str:
     )
 
 
-def _show_left_out(result: Published, console: Console) -> None:
+def _show_left_out(source: Source, console: Console) -> None:
     """What is in the file and not in the turns, and what else is to be known of it."""
-    if result.skipped:
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in result.skipped.items())
+    if source.skipped:
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in source.skipped.items())
         console.print(f"left out {left_out}", soft_wrap=True)
-    for problem in result.unread:
+    for problem in source.unread:
         console.print(f"the first that cannot be read: {one_line(problem)}", soft_wrap=True, markup=False)
-    for note, count in result.notes.items():
+    for note, count in source.notes.items():
         console.print(f"{note}: {count:,}", style="yellow", soft_wrap=True)
 
 
 def show(result: Published, console: Console) -> None:
     """The result as a sentence."""
-    text = f"published {plural(result.turns, 'turn')} in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
+    tally, users = result.tally, sorted(result.source.users)
+    text = f"published {plural(tally.turns, 'turn')} in {tally.seconds:.1f} s ({tally.rate:,.0f} turns/s)"
     if result.digesting is not None and result.problem is None:
         text += f", digested {result.digesting:.1f} s later"
     console.print(text, soft_wrap=True)
-    if result.users:
-        names = ", ".join(map(one_line, result.users[:_NAMED])) + (" and more" if len(result.users) > _NAMED else "")
-        console.print(f"of {plural(len(result.users), 'user')}: {names}", soft_wrap=True, markup=False)
-    if result.new is not None and result.new < result.turns:
+    if users and users != [result.source.user]:
+        names = ", ".join(map(one_line, users[:_NAMED])) + (" and more" if len(users) > _NAMED else "")
+        console.print(f"of {plural(len(users), 'user')}: {names}", soft_wrap=True, markup=False)
+    if result.new is not None and result.new < tally.turns:
         others = "the others are known already, or not to be kept"
         console.print(f"{result.new:,} of them new: {others}", soft_wrap=True)
-    _show_left_out(result, console)
+    _show_left_out(result.source, console)
     if result.refused:
         why = "what a user had forgotten is not kept again so soon"
         warning = f"{plural(result.refused, 'turn')} refused meanwhile: {why}"

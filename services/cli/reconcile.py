@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.commands import Kind
-from services.cli.common import DataOption, NatsOption, bars, err, fail, nats_url, out, plural, run, visible
-from services.shared.client import memory_client
+from services.cli.asking import talk
+from services.cli.common import DataOption, NatsOption, bars, err, fail, out, plural, visible
+from services.cli.tables import plain
 from services.shared.commands.reconciling import SIDES, Found, Outcome, reconciled
 
 EPILOG = """Examples:\n
@@ -41,19 +41,14 @@ def reconcile(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
 ) -> None:
     """Compare the conversation log, the entries and the vectors with each other, while memorybus runs."""
-    outcome = run(_reconcile(data, nats, fix=fix))
+    with bars(err) as progress:
+        outcome = talk(data, nats, lambda client: reconciled(client, progress, fix=fix))
     if as_json:
         print(as_line(outcome))
     else:
         show(outcome, out)
     if not outcome.is_well:
         fail(what_to_do(outcome))
-
-
-async def _reconcile(data: Path | None, nats: str | None, *, fix: bool) -> Outcome:
-    async with memory_client(nats_url(data, nats)) as client:
-        with bars(err) as progress:
-            return await reconciled(client, progress, fix=fix)
 
 
 def show(outcome: Outcome, console: Console) -> None:
@@ -70,15 +65,14 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def differences_table(outcome: Outcome) -> Table:
     """One line for each kind of difference that there is."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("what differs", "found", *([] if outcome.left is None else ["left"]), "for example", "meaning"):
-        table.add_column(heading, justify="right" if heading in ("found", "left") else "left", overflow="fold")
+    rows: list[tuple[RenderableType, ...]] = []
     for kind, (name, meaning) in _MEANINGS.items():
         if outcome.found.differences[kind] or (outcome.left and outcome.left.differences[kind]):
             left = [] if outcome.left is None else [f"{outcome.left.differences[kind]:,}"]
             examples = _examples((outcome.left or outcome.found), kind) or _examples(outcome.found, kind)
-            table.add_row(name, f"{outcome.found.differences[kind]:,}", *left, Text(examples), meaning)
-    return table
+            rows.append((name, f"{outcome.found.differences[kind]:,}", *left, Text(examples), meaning))
+    columns = ("what differs", "found", *([] if outcome.left is None else ["left"]), "for example", "meaning")
+    return plain(columns, rows, figures=("found", "left"))
 
 
 def _examples(found: Found, kind: Kind) -> str:

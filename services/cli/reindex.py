@@ -41,7 +41,6 @@ def reindex(
         typer.Option(
             help="Bus of the memorybus that uses these stores: it must answer first, and is waited for at the end.",
             metavar="URL",
-            show_default=False,
         ),
     ] = None,
     grace: Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,22 +18,9 @@ from contracts.v1.rollups import (
     RollUpUndoReply,
     RollUpUndoRequest,
 )
-from services.cli.asking import JsonOption, ask_once
-from services.cli.common import (
-    DataOption,
-    NatsOption,
-    UserOption,
-    bars,
-    confirm,
-    err,
-    fail,
-    nats_url,
-    out,
-    plural,
-    run,
-    visible,
-)
-from services.shared.client import memory_client
+from services.cli.asking import JsonOption, ask_once, talk, tell
+from services.cli.common import DataOption, NatsOption, UserOption, bars, confirm, err, fail, plural, visible
+from services.shared.client import MemoryClient
 
 EPILOG = """Examples:\n
   memorybus rollup --user me --topic sourdough --preview\n
@@ -51,17 +37,15 @@ _TOGETHER = 5
 
 def rollup(
     user: UserOption,
-    topic: Annotated[
-        str | None, typer.Option("--topic", help="Words that all of it has, in any form.", show_default=False)
-    ] = None,
-    theme: Annotated[str | None, typer.Option("--theme", help="Only what is under this.", show_default=False)] = None,
+    topic: Annotated[str | None, typer.Option(help="Words that all of it has, in any form.")] = None,
+    theme: Annotated[str | None, typer.Option(help="Only what is under this.")] = None,
     older_than: Annotated[
-        float, typer.Option("--older-than", min=0, help="Only what was last said or an answer so many days ago.")
+        float, typer.Option(min=0, help="Only what was last said or an answer so many days ago.")
     ] = 0,
-    space: Annotated[str | None, typer.Option("--space", help="In this space.", show_default="default")] = None,
+    space: Annotated[str | None, typer.Option(help="In this space.", show_default="default")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show what would be rolled up, and leave it.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the roll-ups that there are.")] = False,
-    undo: Annotated[str | None, typer.Option("--undo", help="Take back this roll-up.", show_default=False)] = None,
+    undo: Annotated[str | None, typer.Option(help="Take back this roll-up.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Roll up every topic without asking.")] = False,
     data: DataOption = None,
     nats: NatsOption = None,
@@ -92,8 +76,9 @@ def rollup(
             preview=preview,
         )
         if topic is None and theme is None and not (preview or yes):
-            _confirm_all(run(_roll_up(wanted.model_copy(update={"preview": True}), data, nats)))
-        _show(run(_roll_up(wanted, data, nats)), as_json=as_json)
+            preview_of_all = wanted.model_copy(update={"preview": True})
+            _confirm_all(talk(data, nats, lambda client: _rolled_up(client, preview_of_all)))
+        tell(talk(data, nats, lambda client: _rolled_up(client, wanted)), _made, as_json=as_json)
 
 
 def _confirm_all(found: RollUpReply) -> None:
@@ -105,27 +90,22 @@ def _confirm_all(found: RollUpReply) -> None:
         confirm(f"Roll up {count}, and archive what they say?", "nothing was rolled up")
 
 
-async def _roll_up(request: RollUpRequest, data: Path | None, nats: str | None) -> RollUpReply:
+async def _rolled_up(client: MemoryClient, request: RollUpRequest) -> RollUpReply:
     """All of them, some at a time; of a preview the first."""
     items: list[RollUp] = []
-    async with memory_client(nats_url(data, nats)) as client:
-        with bars(err) as progress:
-            while True:
-                reply = await client.request(flow.ROLL_UP, request, patience=_PATIENCE)
-                items += reply.items
-                progress("rolling up", len(items), len(items) + reply.left)
-                if request.preview or not reply.left or not reply.items:
-                    return reply.model_copy(update={"items": tuple(items)})
+    with bars(err) as progress:
+        while True:
+            reply = await client.request(flow.ROLL_UP, request, patience=_PATIENCE)
+            items += reply.items
+            progress("rolling up", len(items), len(items) + reply.left)
+            if request.preview or not reply.left or not reply.items:
+                return reply.model_copy(update={"items": tuple(items)})
 
 
-def _show(reply: RollUpReply, *, as_json: bool) -> None:
-    if as_json:
-        print(reply.model_dump_json())
-        return
-    for line in _lines(reply.items):
-        out.print(Text(visible(line)), soft_wrap=True)
+def _made(reply: RollUpReply) -> Iterator[str]:
+    yield from _lines(reply.items)
     if reply.left:
-        out.print(f"and {plural(reply.left, 'more roll-up')}")
+        yield f"and {plural(reply.left, 'more roll-up')}"
 
 
 def _undone(reply: RollUpUndoReply) -> Iterator[str]:

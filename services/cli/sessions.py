@@ -21,12 +21,10 @@ EPILOG = """Examples:\n
 
 def sessions(
     user: UserOption,
-    id_: Annotated[str | None, typer.Option("--id", help="Sum up this session.", show_default=False)] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Sum up this session.")] = None,
     space: SpaceOption = None,
     persona: PersonaOption = None,
-    rolling: Annotated[
-        str | None, typer.Option("--rolling", help="Sum up this conversation.", show_default=False)
-    ] = None,
+    rolling: Annotated[str | None, typer.Option(help="Sum up this conversation.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most sessions shown.")] = 20,
     data: DataOption = None,
     nats: NatsOption = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Protocol
 
 import typer
@@ -11,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from contracts.v1.commands import StatusReply
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, plural, run
+from services.cli.asking import talk
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, plural
 from services.shared.bus.connection import NotPermitted
-from services.shared.client import Backlog, memory_client
+from services.shared.client import Backlog
 from services.shared.redaction import redact_address
 
 EPILOG = """Examples:\n
@@ -35,25 +35,18 @@ class Counted(Protocol):
 
 def status(
     user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", help="Count this user only; the bus is counted whole.", show_default=False),
+        str | None, typer.Option("--user", "-u", help="Count this user only; the bus is counted whole.")
     ] = None,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
 ) -> None:
     """Show what is stored, what waits at each stage, and how many dead letters there are."""
-    run(_status(user, data, nats, as_json=as_json))
-
-
-async def _status(user: str | None, data: Path | None, nats: str | None, *, as_json: bool) -> None:
-    url = nats_url(data, nats)
-    async with memory_client(url) as client:
-        counts, backlog = await counted(client, user)
+    counts, backlog = talk(data, nats, lambda client: counted(client, user))
     if as_json:
         print(as_line(counts, backlog))
     else:
-        show_status(counts, backlog, out, url=redact_address(url), user=user)
+        show_status(counts, backlog, out, url=redact_address(nats_url(data, nats)), user=user)
 
 
 async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog | None]:
@@ -98,13 +91,13 @@ def status_table(counts: StatusReply, backlog: Backlog | None, *, user: str | No
     table.add_column("what", style="bold")
     table.add_column("count", justify="right")
     table.add_column("meaning", style="dim")
-    for name, count, meaning in _rows(counts, user):
+    rows = _rows(counts, user)
+    if backlog is not None:
+        waiting = backlog.by_consumer.items()
+        rows += [(f"→ {stage}", count, "waiting or under way, all users") for stage, count in waiting]
+        rows.append(("dead letters", backlog.dead_letters, "could not be digested, all users"))
+    for name, count, meaning in rows:
         table.add_row(name, f"{count:,}", meaning)
-    if backlog is None:
-        return table
-    for stage, waiting in backlog.by_consumer.items():
-        table.add_row(f"→ {stage}", f"{waiting:,}", "waiting or under way, all users")
-    table.add_row("dead letters", f"{backlog.dead_letters:,}", "could not be digested, all users")
     return table
 
 

@@ -69,7 +69,7 @@ def up(
     http_host: Annotated[str | None, typer.Option(help="Address of the HTTP edge.")] = None,
     http_port: Annotated[int | None, typer.Option(help="Port of the HTTP edge; 0: any free one.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Run only this service; repeat, or separate by commas.", show_default=False)
+        list[str] | None, typer.Option(help="Run only this service; repeat, or separate by commas.")
     ] = None,
     sync: Annotated[str | None, typer.Option(help="always: on disk before acknowledged; interval: faster.")] = None,
     text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,

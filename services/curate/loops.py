@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from services.curate.sessions import read_newest
 from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from services.shared.knowledge.tasks import Task, tasks_of
+from services.shared.knowledge.tasks import Task, closed_by, tasks_of
 from services.shared.tasks import apart
 from services.shared.told import as_told, read_told
 
@@ -34,7 +34,7 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
     persona = None if request.persona_id == EVERY_PERSONA else request.persona_id
     selection = Selection(request.user_id, space=request.space, persona_id=persona)
     entries, left_out = await read_newest(selection, store, _READ)
-    entries = await read_told(entries, store)
+    entries = await _with_done(await read_told(entries, store), store)
     settled = await settled_of(request.user_id, store)
     today = (request.now or now or datetime.now(UTC)).date()
     found = await apart(_found, entries, settled, today)
@@ -45,6 +45,14 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
         left_out=left_out,
         correlation_id=request.correlation_id,
     )
+
+
+async def _with_done(entries: Sequence[Entry], store: TextStore) -> list[Entry]:
+    """These entries, with those that went out of use when what they said was to be done was done."""
+    known = {entry.id for entry in entries}
+    keys = [Key(user_id, id_) for user_id, id_ in closed_by(entries) if id_ not in known]
+    found = await store.get(keys) if keys else {}
+    return [*entries, *(one for one in found.values() if one.status == "superseded" and one.superseded_by in known)]
 
 
 def _found(entries: Iterable[Entry], settled: Mapping[str, State], today: date) -> list[OpenLoop]:
@@ -91,16 +99,14 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
     """
     entry_id, _, sentence = request.id.rpartition(":")
     entry = await _telling(Key(request.user_id, entry_id), store)
-    if (
-        entry is None
-        or await is_hidden(store, request.user_id)
-        or request.id not in {one.id for one in tasks_of([entry])}
-    ):
+    told = [] if entry is None else tasks_of([entry.model_copy(update={"status": "active"})])
+    if entry is None or await is_hidden(store, request.user_id) or request.id not in {one.id for one in told}:
         raise Rejected("not_found", f"there is nothing to be done of the id {request.id!r}: list them")
     await keep_settled(entry, sentence, request.state, store)
     selection = Selection(entry.user_id, space=entry.space, persona_id=entry.persona_id)
     entries, _ = await read_newest(selection, store, _READ)
-    entries = [one for one in await read_told(entries, store) if one.id != entry.id] + [entry]
+    entries = await _with_done([one for one in await read_told(entries, store) if one.id != entry.id], store)
+    entries = [one for one in entries if one.id != entry.id] + [entry]
     found = _found(entries, await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
     loop = next(one for one in found if one.id == request.id)
     state = {} if request.state is None else {"state": request.state, "decided": True, "closed_by": None}
@@ -111,4 +117,4 @@ async def _telling(key: Key, store: TextStore) -> Entry | None:
     """The entry, as it is in use or is told by a roll-up that is."""
     entry = (await store.get([key])).get(key.id)
     told = None if entry is None else await as_told(entry, store)
-    return told if told is not None and told.status == "active" else None
+    return told if told is not None and told.status in ("active", "superseded") else None

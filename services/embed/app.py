@@ -1,19 +1,24 @@
 """embed: make entries findable by meaning.
 
 entry.enriched ──► embed ──► entry.embedded
+                     └──► entries.forget, of what is not to be remembered
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from contracts import subjects
-from contracts.v1.entries import EntryEmbedded, EntryEnriched
+from contracts.v1.commands import ForgetRequest
+from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched
 from services.embed.changes import Rules
 from services.embed.handler import embed_entries
 from services.embed.settings import EmbedSettings
+from services.embed.wishes import Wishes
 from services.shared.app import Host, Service
 from services.shared.bus.worker import Stage, read_json
+from services.shared.errors import RequestFailed
 from services.shared.vectors.swappable import using
 
 
@@ -22,6 +27,7 @@ async def build(host: Host) -> Service:
     settings = EmbedSettings()
     rules = Rules(settings.changes, settings.contradictions)
     store, index = await host.text_store(), await host.vector_index()
+    wishes = Wishes(store, partial(_forget, host))
 
     async def handle(events: Sequence[EntryEnriched]) -> list[EntryEmbedded]:
         with using(index) as (vectors, embedder):
@@ -32,6 +38,7 @@ async def build(host: Host) -> Service:
                 embedder=embedder,
                 proposes_tags=settings.neighbour_tags,
                 rules=rules,
+                wishes=wishes,
             )
 
     stage = Stage(
@@ -43,3 +50,11 @@ async def build(host: Host) -> Service:
         max_batch=settings.max_batch,
     )
     return Service("embed", stages=(stage,))
+
+
+async def _forget(host: Host, entry: Entry) -> None:
+    try:
+        await host.memory().forget(ForgetRequest(user_id=entry.user_id, id=entry.id, correlation_id=entry.id))
+    except RequestFailed as error:
+        if error.info.code != "not_found":
+            raise

@@ -145,13 +145,10 @@ class Lineage:
         return {new.id: verdict for (new, _), verdict in zip(news, found, strict=True)}
 
     async def _judged(self, news: Sequence[tuple[Entry, Sequence[Entry]]]) -> list[list[Judgement]]:
-        pairs = [to_compare(older, await _text_of(new)) for new, older in news]
+        pairs = [to_compare(older, await _text_of(new), stated(new)) for new, older in news]
         relations = iter(await self._compared([pair.texts for some in pairs for pair in some]))
         contradictions = self._rules.contradictions
-        return [
-            judge(some, list(islice(relations, len(some))), stated(new), contradictions=contradictions)
-            for some, (new, _) in zip(pairs, news, strict=True)
-        ]
+        return [judge(some, list(islice(relations, len(some))), contradictions=contradictions) for some in pairs]
 
     async def _compared(self, texts: Sequence[tuple[str, str]]) -> list[Relation]:
         if not texts or not isinstance(self._embedder, Reader):

@@ -12,6 +12,7 @@ from contracts.v1.claims import Claim, Reading
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.embed.changes import AS_A_RULE, NONE, Lineage, Rules, with_verdict
 from services.embed.neighbours import Neighbourhood
+from services.embed.wishes import Wishes
 from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.context.embedding import embed_again, embed_each, made_by, out_of_use
@@ -28,6 +29,7 @@ async def embed_entries(
     embedder: Embedder | None,
     proposes_tags: bool = False,
     rules: Rules = AS_A_RULE,
+    wishes: Wishes | None = None,
 ) -> list[EntryEmbedded]:
     """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
 
@@ -35,6 +37,7 @@ async def embed_entries(
     removes the vector of the former text, and may meet that of the new one. Of those that are out of use no vector is
     left: an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their
     nearest neighbours have. What they change of what was said before is settled by the `rules`, if the model reads.
+    What the reader takes for something that is not to be remembered is forgotten, where `wishes` are obeyed.
     """
     if vectors is None or embedder is None:
         return []
@@ -53,7 +56,13 @@ async def embed_entries(
     done = [EntryRef(**dict(refs[entry.id])) for entry in todo]
     while todo:
         await embed_and_mark(
-            todo, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags, lineage=lineage
+            todo,
+            store=store,
+            vectors=vectors,
+            embedder=embedder,
+            proposes_tags=proposes_tags,
+            lineage=lineage,
+            wishes=wishes,
         )
         todo = lineage.take_released() if lineage is not None else []
     return [EntryEmbedded.of(done, at=datetime.now(UTC), cause=cause_of(events))]
@@ -67,6 +76,7 @@ async def embed_and_mark(
     embedder: Embedder,
     proposes_tags: bool = False,
     lineage: Lineage | None = None,
+    wishes: Wishes | None = None,
 ) -> None:
     """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again.
 
@@ -75,8 +85,10 @@ async def embed_and_mark(
     """
     async for found in embed_each(embedder, [entry.text for entry in entries]):
         done = {entries[i].id: one for i, one in found.items() if not isinstance(one, TextRefused)}
-        points = [VectorPoint(entry, done[entry.id].vector) for entry in entries if entry.id in done]
         readings = {id_: one.reading for id_, one in done.items() if one.reading}
+        read = [entry for entry in entries if entry.id in done]
+        gone = await wishes.obey(read, readings) if wishes else ()
+        points = [VectorPoint(entry, done[entry.id].vector) for entry in read if entry.id not in gone]
         if points:
             await _write_and_mark(points, readings, store, vectors, embedder, proposes_tags, lineage)
         for place, one in found.items():

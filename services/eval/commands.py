@@ -19,7 +19,6 @@ from services.eval.datasets import Dataset
 from services.eval.llm import Answered, ask_model, open_model
 from services.eval.misspelling import misspelt
 from services.eval.mlflow_log import Experiment, Untracked
-from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
 from services.eval.settings import EvalSettings
@@ -56,12 +55,8 @@ PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="File with tu
 CasesArgument = Annotated[
     Path, typer.Argument(metavar="[PATH]", help="File with golden cases; without it those of memorybus.")
 ]
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.", show_default=False)
-]
-HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.", show_default=False)
-]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.")]
+HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.")]
 MlflowOption = Annotated[
     str,
     typer.Option(
@@ -133,7 +128,7 @@ def locomo(
     outages: OutagesOption = False,
     llm: LlmOption = "",
     typing_errors: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.", show_default=False)
+        int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.")
     ] = None,
     misdirected: MisdirectedOption = False,
 ) -> None:
@@ -178,9 +173,7 @@ def chats(
 
 def longmemeval(
     path: PathArgument,
-    first: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.", show_default=False)
-    ] = None,
+    first: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.")] = None,
     report: JsonOption = None,
     html: HtmlOption = None,
     mlflow: MlflowOption = "",
@@ -235,7 +228,7 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     if wishes.json is not None:
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
     if wishes.html is not None:
-        write(wishes.html, page(report))
+        write(wishes.html, report.page())
     if experiment is not None:
         _log(experiment, report)
     if short := shortfalls(dataset, report.metrics):

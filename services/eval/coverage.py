@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from contracts.ports import Embedder
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from services.cli.common import fail, out
+from services.cli.tables import table
 from services.eval.datasets import chats
 from services.shared.app import open_embedder_of
 from services.shared.commands.formats import FormatError, Question
@@ -169,10 +170,8 @@ async def _as_read(turns: Iterable[Turn]) -> dict[str, Overview]:
 
 def _table(found: Sequence[Covered]) -> Table:
     total = sum(one.is_covered for one in found)
-    table = Table(title=f"{total} of {len(found)} questions are covered: {total / max(1, len(found)):.2f}")
-    for column in ("kind of question", "covered", "asked"):
-        table.add_column(column, justify="left" if column == "kind of question" else "right")
-    for kind in sorted({one.question.kind for one in found}):
-        own = [one.is_covered for one in found if one.question.kind == kind]
-        table.add_row(kind, str(sum(own)), str(len(own)))
-    return table
+    title = f"{total} of {len(found)} questions are covered: {total / max(1, len(found)):.2f}"
+    asked = Counter(one.question.kind for one in found)
+    covered = Counter(one.question.kind for one in found if one.is_covered)
+    rows = ((kind, str(covered[kind]), str(asked[kind])) for kind in sorted(asked))
+    return table(("kind of question", "covered", "asked"), rows, title=title)

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from services.cli.common import bars, err, fail, out, run
+from services.cli.tables import table
 from services.eval import datasets
 from services.eval.commands import refuse_a_bus, write
 from services.eval.datasets import Dataset
@@ -39,8 +40,7 @@ def fit_weights(
         typer.Argument(metavar="PATH…", help="Judged questions as the other commands read them."),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="FILE", help="Where to write the weights; else they are only judged."),
+        Path | None, typer.Option(metavar="FILE", help="Where to write the weights; else they are only judged.")
     ] = None,
     strength: Annotated[
         float, typer.Option(min=0.001, max=1_000_000, help="How firmly weights stay where they are now.")
@@ -83,10 +83,6 @@ async def _samples(read: Sequence[Dataset]) -> list[Sample]:
 
 
 def _table(now: Sequence[Judged], others: Sequence[Judged]) -> Table:
-    table = Table("ranking of the candidates alone", box=None)
-    for metric in _SHOWN:
-        table.add_column(metric, justify="right")
-    for name, judged in (("weights of now", now), ("fitted on the other users", others)):
-        figures = means(judged)
-        table.add_row(name, *(figure(metric, figures) for metric in _SHOWN))
-    return table
+    ranked = {"weights of now": means(now), "fitted on the other users": means(others)}
+    rows = ((name, *(figure(metric, figures) for metric in _SHOWN)) for name, figures in ranked.items())
+    return table(("ranking of the candidates alone", *_SHOWN), rows, box=None)

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Self
 
 import typer
 from rich.console import RenderableType
-from rich.table import Table
 
 from services.cli.common import bars, err, fail, out, plural, run
+from services.cli.tables import table
 from services.eval.commands import JsonOption, refuse_a_bus, write
 from services.eval.knowledge import Share, Told, shares, summed
 from services.eval.labels import Labelled, labelled
@@ -47,12 +47,6 @@ _NAMES = {
     "likely_a_chat": "likely ones told a chat",
 }
 
-_MEASURED_ONCE: Mapping[str, Mapping[str, float]] = {
-    "rules of 94d8f3af*": {"recall_with_likely": 0.017},
-    "first probe*": {"recall_with_likely": 0.63, "precision_with_likely": 0.34},
-}
-_ONCE = "* measured once, on eight other chats; neither told facts and likely ones apart"
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -85,10 +79,7 @@ def _as_json(of: Mapping[str, Share]) -> dict[str, Any]:
 
 def knowledge(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of labelled chats, or a file with a list.")],
-    claims: Annotated[
-        Path | None,
-        typer.Option("--claims", metavar="FILE", help="Labels of chats that have none.", show_default=False),
-    ] = None,
+    claims: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels of chats that have none.")] = None,
     model: Annotated[
         bool, typer.Option("--model", help="Measure once more with a scripted language model that reads as labelled.")
     ] = False,
@@ -110,8 +101,7 @@ def knowledge(
         measured.append(run(_measured_with_model(chats)))
     out.print(*_shown(chats, measured), sep="\n")
     if report is not None:
-        document = {"runs": [one.as_json() for one in measured], "measured_once": _MEASURED_ONCE}
-        write(report, json.dumps(document, indent=2) + "\n")
+        write(report, json.dumps({"runs": [one.as_json() for one in measured]}, indent=2) + "\n")
 
 
 async def _measured(name: str, chats: Sequence[Labelled], environment: Mapping[str, str]) -> Measured:
@@ -129,14 +119,8 @@ async def _measured_with_model(chats: Sequence[Labelled]) -> Measured:
 def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[RenderableType]:
     claims, tasks = (sum(len(getattr(chat.labels, kind)) for chat in chats) for kind in ("claims", "tasks"))
     yield f"{plural(len(chats), 'chat')}, {plural(claims, 'claim')}, {plural(tasks, 'task')}"
-    table = Table("of what is told")
-    for name in (*(one.name for one in measured), *_MEASURED_ONCE):
-        table.add_column(name, justify="right")
-    for key, name in _NAMES.items():
-        once = (f"{of[key]:.3f}" if key in of else "" for of in _MEASURED_ONCE.values())
-        table.add_row(name, *(_figure(key, one.shares[key]) for one in measured), *once)
-    yield table
-    yield _ONCE
+    rows = ((name, *(_figure(key, one.shares[key]) for one in measured)) for key, name in _NAMES.items())
+    yield table(("of what is told", *(one.name for one in measured)), rows)
     for one in measured:
         if one.cut:
             yield f"{one.name}: more is known of {', '.join(one.cut)} than an answer tells"

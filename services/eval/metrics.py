@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean
 
 
@@ -78,22 +79,13 @@ def _worth(rank: int) -> float:
 
 
 _METRICS: dict[str, Callable[[Judged], float]] = {
-    "hit@1": lambda judged: judged.hit(1),
-    "hit@3": lambda judged: judged.hit(3),
-    "hit@5": lambda judged: judged.hit(5),
-    "hit@10": lambda judged: judged.hit(10),
-    "hit@20": lambda judged: judged.hit(20),
-    "all@5": lambda judged: judged.all(5),
-    "all@10": lambda judged: judged.all(10),
-    "recall@1": lambda judged: judged.recall(1),
-    "recall@5": lambda judged: judged.recall(5),
-    "recall@10": lambda judged: judged.recall(10),
-    "recall@20": lambda judged: judged.recall(20),
-    "precision@5": lambda judged: judged.precision(5),
+    **{f"hit@{k}": partial(Judged.hit, k=k) for k in (1, 3, 5, 10, 20)},
+    **{f"all@{k}": partial(Judged.all, k=k) for k in (5, 10)},
+    **{f"recall@{k}": partial(Judged.recall, k=k) for k in (1, 5, 10, 20)},
+    "precision@5": partial(Judged.precision, k=5),
     "mrr": Judged.reciprocal_rank,
-    "ndcg@5": lambda judged: judged.ndcg(5),
-    "ndcg@10": lambda judged: judged.ndcg(10),
-    "session_hit@10": lambda judged: judged.session_hit(10),
+    **{f"ndcg@{k}": partial(Judged.ndcg, k=k) for k in (5, 10)},
+    "session_hit@10": partial(Judged.session_hit, k=10),
     "refused": lambda judged: float(not judged.found),
 }
 DEEPEST = 20

@@ -10,6 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from services.bench.measure import percentile
+from services.bench.plots import bars, page
+from services.cli.tables import table
 from services.eval.datasets import Dataset
 from services.eval.llm import Answered
 from services.eval.metrics import means
@@ -19,6 +21,8 @@ from services.eval.variants import Variant
 _SHOWN_BY_KIND = ("hit@1", "hit@3", "recall@10", "precision@5", "mrr", "new_above_old", "silent")
 
 _SHOWN_BY_RUN = ("hit@1", "recall@5", "recall@10", "mrr", "precision@5", "silent", "tokens")
+
+_DRAWN = ("recall@10", "mrr", "precision@5")
 
 Figures = Mapping[str, float]
 
@@ -100,43 +104,43 @@ class Report:
             *self._by_model(),
         ]
 
+    def page(self) -> str:
+        """What is printed as a page, with plots."""
+        title = f"{self.dataset}: {self.questions:,} questions"
+        drawn = [bars(name, of, _DRAWN) for name, of in {"kind of question": self.kinds, **self.drawn()}.items()]
+        return page(title, [*self.shown(), *drawn])
+
+    def drawn(self) -> dict[str, dict[str, Figures]]:
+        """By table, the metrics of each run, after those of the report."""
+        return {
+            name: {"as set": self.metrics, **{title: figures for title, figures, _ in runs}}
+            for name, runs in self.tables().items()
+        }
+
     def _overall(self) -> Table:
-        table = Table("metric")
-        for name in ("all", *(f"half {half}" for half in self.halves)):
-            table.add_column(name, justify="right")
-        for metric in self.metrics:
-            table.add_row(metric, *(figure(metric, of) for of in (self.metrics, *self.halves.values())))
-        return table
+        shown = {"all": self.metrics, **{f"half {half}": figures for half, figures in self.halves.items()}}
+        rows = ((metric, *(figure(metric, of) for of in shown.values())) for metric in self.metrics)
+        return table(("metric", *shown), rows)
 
     def _by_kind(self) -> Table:
         metrics = [metric for metric in _SHOWN_BY_KIND if metric in self.metrics]
-        table = Table("kind of question", box=None)
-        for metric in metrics:
-            table.add_column(metric, justify="right")
-        for kind, figures in self.kinds.items():
-            table.add_row(kind, *(figure(metric, figures) for metric in metrics))
-        return table
+        rows = ((kind, *(figure(metric, of) for metric in metrics)) for kind, of in self.kinds.items())
+        return table(("kind of question", *metrics), rows, box=None)
 
     def _by_run(self) -> Iterator[Table]:
         metrics = [metric for metric in _SHOWN_BY_RUN if metric in self.metrics]
         for name, runs in self.tables().items():
-            table = Table(name, box=None)
-            for metric in (*metrics, "p95 ms"):
-                table.add_column(metric, justify="right")
-            for title, figures, took in (("as set", self.metrics, self.latency_ms), *runs):
-                cells = (figure(metric, figures) for metric in metrics)
-                table.add_row(title, *cells, f"{took.get('p95', 0):.0f}")
-            yield table
+            rows = (
+                (title, *(figure(metric, figures) for metric in metrics), f"{took.get('p95', 0):.0f}")
+                for title, figures, took in (("as set", self.metrics, self.latency_ms), *runs)
+            )
+            yield table((name, *metrics, "p95 ms"), rows, box=None)
 
     def _by_model(self) -> Iterator[RenderableType]:
         if (answered := self.answered) is None:
             return
-        table = Table(f"{answered.questions:,} questions answered by a model", box=None)
-        for measure in ("f1", "contains"):
-            table.add_column(measure, justify="right")
-        for name, figures in answered.figures().items():
-            table.add_row(name, *(f"{value:.3f}" for value in figures.values()))
-        yield table
+        rows = ((name, *(f"{value:.3f}" for value in of.values())) for name, of in answered.figures().items())
+        yield table((f"{answered.questions:,} questions answered by a model", "f1", "contains"), rows, box=None)
         if answered.failed:
             yield f"{answered.failed:,} got no answer: {answered.last_failure}"
 

@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
-from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERBS, TruncateReply, TurnReply, Verb
+from contracts.flow import Answer, R
+from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERB_OF, VERBS, TruncateReply, TurnReply, Verb
 from contracts.v1.chat import CommandRequest
 from contracts.v1.commands import EntryReply
 from contracts.v1.control import SettingsRequest
@@ -29,13 +30,12 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
 from services.gateway import openapi, problems
 from services.gateway.callers import Caller, Doorkeeper, refuse_other_sites
-from services.gateway.confined import confined, within
+from services.gateway.confined import confined, refuse_beyond, within
 from services.gateway.limits import HEADERS, RateLimits, Share, searches, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.removals import Removals
 from services.gateway.settings import GatewaySettings
-from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
@@ -136,8 +136,10 @@ class Edge:
         if share is not None:
             if headers is not None:
                 headers.update(share.headers)
+            if share.is_used_up and isinstance(body, RetrieveRequest):
+                return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
             if share.is_used_up:
-                return _nothing_for(body, share)
+                raise too_often(share)
         if verb.answer is flow.ERASE:
             self.removals.erasing(caller.user_id)
         try:
@@ -145,6 +147,11 @@ class Edge:
         finally:
             if verb.answer in _REMOVING:
                 self.removals.removed(caller.user_id)
+
+    async def reply(self, caller: Caller, answer: Answer[Any, R], values: Json, *, patience: float | None = None) -> R:
+        """The same, read, for what is asked beside the paths."""
+        raw = await self.ask(caller, VERB_OF[answer.subject], values, patience=patience)
+        return answer.reply.model_validate_json(raw)
 
     async def count(self, caller: Caller, body: BaseModel) -> Share | None:
         """Count a request that searches; what is left to the caller, None where nothing was counted."""
@@ -159,13 +166,6 @@ async def _side_by_side(count: Coroutine[Any, Any, Share | None], ask: Awaitable
     finally:
         share = await counting
     return share, raw
-
-
-def _nothing_for(body: BaseModel, share: Share) -> bytes:
-    """The answer to a query too many: empty where a reply can say why, else an error."""
-    if isinstance(body, RetrieveRequest):
-        return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
-    raise too_often(share)
 
 
 def too_often(share: Share) -> Problem:
@@ -320,24 +320,19 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
         return _answer(request, reply, verb.status, version, headers)
 
     parameters = [
-        Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
-        Parameter(
-            "caller", Parameter.KEYWORD_ONLY, annotation=Annotated[Caller, asked_by(verb.answer.name, reads=verb.reads)]
-        ),
-        *(Parameter(one, Parameter.KEYWORD_ONLY, annotation=Annotated[str, Path()]) for one in in_path),
-        Parameter(
-            "rest",
-            Parameter.KEYWORD_ONLY,
-            annotation=Annotated[rest, Query()] if in_query else body,
-            default=None if may_be_left else Parameter.empty,
-        ),
+        _parameter("request", Request),
+        _parameter("caller", Annotated[Caller, asked_by(verb.answer.name, reads=verb.reads)]),
+        *(_parameter(one, Annotated[str, Path()]) for one in in_path),
+        _parameter("rest", Annotated[rest, Query()] if in_query else body, None if may_be_left else Parameter.empty),
+        *([_parameter("idempotency_key", IdempotencyKey, None)] if verb.idempotent_by else ()),
+        *([_parameter("if_match", IfMatch, None)] if "version" in model.model_fields else ()),
     ]
-    if verb.idempotent_by:
-        parameters.append(Parameter("idempotency_key", Parameter.KEYWORD_ONLY, annotation=IdempotencyKey, default=None))
-    if "version" in model.model_fields:
-        parameters.append(Parameter("if_match", Parameter.KEYWORD_ONLY, annotation=IfMatch, default=None))
     endpoint.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return endpoint
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def _nested(values: Json, field: str, model: type[BaseModel]) -> Json:

@@ -68,6 +68,7 @@ async def build(host: Host) -> Service:
         "gateway",
         routes=(*pages(host.bus_address), *routes),
         background=(edge.live.run, mcp.run, proxy.run, keep_counting, *([published.run] if published else [])),
+        rehearsals=(proxy.rehearse,),
         trouble=lambda: published.trouble if published else None,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -84,18 +84,6 @@ def is_unfilled(name: str) -> bool:
     return is_whole or is_nobodys or not _shown(name) or bool(_TEMPLATE.search(name))
 
 
-class Doorkeeper(Protocol):
-    """Decides who is asking."""
-
-    async def let_in(self, request: Request) -> Caller:
-        """The caller of a request.
-
-        Raises:
-            Problem: there is no valid credential.
-        """
-        ...
-
-
 class OpenDoor:
     """Without credentials, for a server that only this machine reaches: the user in the header, else `me`.
 
@@ -147,7 +135,11 @@ class GuardedDoor:
         self._settings = settings
 
     async def let_in(self, request: Request) -> Caller:
-        """The caller of a request."""
+        """The caller of a request.
+
+        Raises:
+            Problem: there is no valid credential.
+        """
         if USER_HEADER in request.headers:
             raise Problem("bad_request", "The credential names the user: leave out the header Memory-User.")
         if len(request.headers.getlist("authorization")) > 1:  # as where a proxy adds one to its caller's
@@ -190,6 +182,10 @@ class GuardedDoor:
         if EVERY_SPACE in spaces:
             raise _stranger(f"The claim {name!r} of the token lists {EVERY_SPACE!r}: a token for all spaces has none.")
         return frozenset(spaces)
+
+
+Doorkeeper = OpenDoor | GuardedDoor
+"""Decides who is asking."""
 
 
 def _shown(name: str) -> str:

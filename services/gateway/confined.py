@@ -1,19 +1,40 @@
-"""A credential for some spaces: its requests stay in them, and so do the answers."""
+"""What a credential opens beyond its verbs: requests and answers stay in its spaces, and so do commands of a chat."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from contracts import flow
-from contracts.paths import Verb
+from contracts.flow import Answer
+from contracts.paths import VERB_OF, Verb
+from contracts.v1.chat import ChatVerb
 from contracts.v1.commands import GetRequest
 from contracts.v1.control import BETWEEN_SPACES, SettingsRequest
 from contracts.v1.overview import ThemesReply
 from services.gateway.callers import Caller
 from services.gateway.problems import Problem
 from services.shared.client import MemoryClient
+from services.shared.privacy.chat_commands import command_in
 
 Json = dict[str, Any]
+
+_DOES: dict[ChatVerb, Answer[Any, Any]] = {
+    "recall": flow.RETRIEVE,
+    "explain": flow.GET,
+    "forget": flow.FORGET,
+    "forget_about": flow.FORGET,
+    "erase": flow.ERASE,
+    "pin": flow.PIN,
+    "unpin": flow.UNPIN,
+    "memory_off": flow.SETTINGS,
+    "memory_on": flow.SETTINGS,
+    "incognito_start": flow.INCOGNITO_START,
+    "incognito_end": flow.INCOGNITO_END,
+    "correct": flow.UPDATE,
+    "conflicts": flow.CONFLICTS,
+    "settle": flow.RESOLVE,
+}
+"""What a command said in a chat does, as a request of the bus; what is missing does nothing to a memory."""
 
 
 def about_all_spaces(verb: Verb) -> Problem:
@@ -56,3 +77,24 @@ def within(caller: Caller, reply: bytes, verb: Verb) -> bytes:
         return reply
     told = ThemesReply.model_validate_json(reply)
     return told.model_copy(update={"items": tuple(one for one in told.items if one.count)}).model_dump_json().encode()
+
+
+def changes_nothing(said: ChatVerb) -> bool:
+    """Whether a command only tells."""
+    return said not in _DOES or VERB_OF[_DOES[said].subject].reads
+
+
+def refuse_beyond(caller: Caller, text: str) -> None:
+    """Refuse a command that does what the credential of its caller does not open by itself.
+
+    Raises:
+        Problem: it may not do that, or only within some spaces.
+    """
+    command = command_in(text)
+    if command is None or command.verb not in _DOES:
+        return
+    verb = VERB_OF[_DOES[command.verb].subject]
+    if not caller.may(verb.answer.name, reads=verb.reads):
+        raise Problem("forbidden", f"This credential does not open {verb.answer.name}, which that asks for.")
+    if caller.spaces is not None and verb.confined_by is None:
+        raise about_all_spaces(verb)

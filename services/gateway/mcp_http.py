@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from contracts.flow import Answer, R
 from contracts.paths import VERB_OF
-from services.gateway.problems import Problem, response
+from services.gateway.problems import Problem
 from services.shared.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class McpEdge:
         try:
             await self._admit(request)
         except Problem as problem:
-            await response(problem.code, problem.detail, problem.headers)(scope, receive, send)
+            await problem.response()(scope, receive, send)
             return
         self._wanted.set()
         await self._ready.wait()
@@ -89,6 +89,6 @@ class McpEdge:
             assert context.request is not None
             caller = await self._edge.caller(context.request, answer.name, reads=verb.reads)
             by = {"by": caller.credential} if "by" in verb.leave else {}
-            return answer.reply.model_validate_json(await self._edge.ask(caller, verb, fields | by))
+            return await self._edge.reply(caller, answer, fields | by)
 
         return ask

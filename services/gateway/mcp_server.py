@@ -13,15 +13,11 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from contracts import flow
-from contracts.errors import Unavailable
 from services.gateway import mcp_tools
 from services.gateway.mcp_tools import TOOLS, Ask, Tool
-from services.gateway.problems import Problem, told_by
-from services.shared.errors import RequestFailed, describe_error
+from services.gateway.problems import EXPECTED, problem_of
 
 log = logging.getLogger(__name__)
 
@@ -137,21 +133,12 @@ async def _or_protocol_error(work: Any) -> Any:
 
 def _why(error: Exception, name: str) -> str:
     """What went wrong and what to do, without what was in the arguments."""
-    match error:
-        case KeyError() if name not in TOOLS:
-            return f"there is no such tool: there are {', '.join(TOOLS)}"
-        case ValidationError():
-            return f"invalid_request: {describe_error(error)}"
-        case PydanticSerializationError() | UnicodeEncodeError():
-            return "invalid_request: half a character (a surrogate alone) is no text"
-        case Problem():
-            return f"{error.code}: {error.detail}"
-        case RequestFailed():
-            return f"{error.info.code}: {told_by(error)}"
-        case Unavailable():
-            return told_by(error)
-    log.exception("mcp_failed", extra={"tool": name})
-    return "internal: unexpected error; the log of memorybus has it"
+    if isinstance(error, KeyError) and name not in TOOLS:
+        return f"there is no such tool: there are {', '.join(TOOLS)}"
+    if not isinstance(error, EXPECTED):
+        log.exception("mcp_failed", extra={"tool": name})
+    problem = problem_of(error)
+    return f"{problem.code}: {problem.detail}"
 
 
 def _text(text: str) -> types.TextContent:

@@ -19,7 +19,6 @@ from contracts.v1.commands import ForgetReceipt
 from contracts.v1.edits import EntryVersion, Label, Labels
 from contracts.v1.entries import EmbeddingState, Entry, Scores
 from contracts.v1.overview import SummaryReply, Theme
-from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType, Role
 from services.gateway.problems import Problem
 from services.shared.errors import RequestFailed
@@ -101,7 +100,7 @@ def _list_in(value: Any) -> Any:
 class Result(BaseModel):
     """What a tool answers."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class OfEntry(Result):
@@ -136,7 +135,7 @@ class SearchArguments(Arguments):
 class FoundSignals(Result):
     """How it was found: by its words, by its meaning."""
 
-    fts: bool
+    fts: bool = Field(validation_alias="lexical")
     semantic: bool
 
 
@@ -227,7 +226,7 @@ class Match(Result):
 class WhyResult(OfEntry):
     """Where an entry comes from, what it said before, and how it is found; null where it is not among the first 50."""
 
-    content: str
+    content: str = Field(validation_alias="text")
     role: Role
     speaker: str | None
     conversation_id: str | None
@@ -245,17 +244,14 @@ async def search(ask: Ask, given: SearchArguments) -> SearchResult:
     """The entries that matter for a question."""
     reply = await ask(flow.RETRIEVE, **given.model_dump(exclude_none=True))
     found = [
-        Found(
-            id=item.id,
-            theme=given.theme or next(iter(item.themes), None),
-            type=item.type,
-            content_snippet=item.snippet[:SNIPPET],
-            created_at=item.created_at,
-            score=item.scores.total,
-            signals=_signals(item),
-            valid_until=item.valid_until,
-            before=[former.text[:SNIPPET] for former in item.before],
-            conflicts_with=list(item.conflicts_with),
+        Found.model_validate(
+            {
+                **dict(item),
+                "theme": given.theme or next(iter(item.themes), None),
+                "content_snippet": item.snippet[:SNIPPET],
+                "score": item.scores.total,
+                "before": [former.text[:SNIPPET] for former in item.before],
+            }
         )
         for item in reply.items
     ]
@@ -325,34 +321,16 @@ async def why(ask: Ask, given: WhyArguments) -> WhyResult:
     """Where an entry comes from, and how it is found."""
     entry = (await _of_entry(ask, flow.GET, given.item_id)).entry
     history = (await ask(flow.HISTORY, id=entry.id)).items
-    return WhyResult(
-        id=entry.id,
-        content=entry.text,
-        role=entry.role,
-        speaker=entry.speaker,
-        conversation_id=entry.conversation_id,
-        turn_id=entry.turn_id,
-        source_ids=list(entry.source_ids),
-        created_at=entry.created_at,
-        last_said_at=entry.last_said_at,
-        repeat_count=entry.repeat_count,
-        pinned=entry.pinned,
-        history=list(history),
-        match=await _match(ask, entry.id, given.query) if given.query else None,
-    )
+    match = await _match(ask, entry.id, given.query) if given.query else None
+    return WhyResult.model_validate({**dict(entry), "history": history, "match": match})
 
 
 async def _match(ask: Ask, id_: str, query: str) -> Match | None:
     reply = await ask(flow.RETRIEVE, query=query, limit=50, explain=True)
     for rank, item in enumerate(reply.items, 1):
         if item.id == id_:
-            explanation = item.explanation or {}
-            return Match(rank=rank, scores=item.scores, signals=_signals(item), explanation=explanation)
+            return Match.model_validate({**dict(item), "rank": rank, "explanation": item.explanation or {}})
     return None
-
-
-def _signals(item: RetrievedItem) -> FoundSignals:
-    return FoundSignals(fts=item.signals.lexical, semantic=item.signals.semantic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,14 +359,7 @@ TOOLS = {
             update,
             "destroys",
         ),
-        Tool(
-            "delete",
-            "Forget an entry for good.",
-            ItemArguments,
-            Forgotten,
-            delete,
-            "destroys",
-        ),
+        Tool("delete", "Forget an entry for good.", ItemArguments, Forgotten, delete, "destroys"),
         Tool("list_themes", "List the themes that entries are filed under.", Arguments, ThemesResult, list_themes),
         Tool("summary", "Sum up what is remembered, in numbers.", Arguments, SummaryReply, summary),
         Tool("why", "Tell where an entry comes from and why it is found.", WhyArguments, WhyResult, why),

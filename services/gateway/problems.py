@@ -83,69 +83,68 @@ class BadToken(Exception):
 class Problem(Exception):
     """A request that the gateway itself refuses."""
 
-    def __init__(self, code: Code, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, code: Code, detail: str, *, headers: Mapping[str, str] | None = None, faults: list[Fault] | None = None
+    ) -> None:
         super().__init__(detail)
-        self.code, self.detail, self.headers = code, detail, dict(headers or {})
+        self.code, self.detail, self.headers, self.faults = code, detail, dict(headers or {}), faults
+
+    @property
+    def status(self) -> int:
+        """Its status over HTTP."""
+        return STATUS[self.code][0]
+
+    def response(self) -> Response:
+        """The answer that tells it."""
+        details = ProblemDetails(
+            type=f"urn:memorybus:problem:{self.code}",
+            title=STATUS[self.code][1],
+            status=self.status,
+            detail=self.detail,
+            code=self.code,
+            retryable=self.code in _RETRYABLE,
+            errors=self.faults,
+        )
+        headers = ({"retry-after": _RETRY_AFTER[self.code]} if self.code in _RETRY_AFTER else {}) | self.headers
+        return Response(details.model_dump_json(exclude_none=True), self.status, headers, MEDIA_TYPE)
 
 
-def response(
-    code: Code, detail: str, given: Mapping[str, str] | None = None, *, faults: list[Fault] | None = None
-) -> Response:
-    """The answer that tells a problem, with the headers that are given."""
-    status, title = STATUS[code]
-    details = ProblemDetails(
-        type=f"urn:memorybus:problem:{code}",
-        title=title,
-        status=status,
-        detail=detail,
-        code=code,
-        retryable=code in _RETRYABLE,
-        errors=faults,
-    )
-    headers = ({"retry-after": _RETRY_AFTER[code]} if code in _RETRY_AFTER else {}) | dict(given or {})
-    return Response(details.model_dump_json(exclude_none=True), status, headers, MEDIA_TYPE)
+EXPECTED = (Problem, RequestFailed, Unavailable, ValidationError, PydanticSerializationError, UnicodeEncodeError)
+"""The errors of which a caller is told what is wrong."""
+
+
+def problem_of(error: Exception) -> Problem:
+    """What a caller is told of an error."""
+    match error:
+        case Problem():
+            return error
+        case TooLarge():
+            return Problem("too_large", told_by(error))
+        case RequestFailed():
+            return Problem(error.info.code, told_by(error))
+        case Unavailable():
+            return Problem("unavailable", told_by(error))
+        case ValidationError():
+            return _invalid(error.errors(include_input=False, include_url=False))
+        case PydanticSerializationError() | UnicodeEncodeError():
+            half = "The request has half a character (a surrogate alone), which is no text."
+            return Problem("invalid_request", half)
+    return Problem("internal", "Unexpected error; the log of memorybus has it.")
 
 
 def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Make every error of the application a problem; `routes` are all that it has."""
     from fastapi.exceptions import RequestValidationError
 
-    @app.exception_handler(Problem)
-    async def refused(_: Request, error: Problem) -> Response:
-        return response(error.code, error.detail, error.headers)
+    async def told(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return _of_the_framework(error, request, routes).response()
+        if isinstance(error, RequestValidationError):
+            return _unreadable_or_invalid(request, error).response()
+        return problem_of(error).response()
 
-    @app.exception_handler(RequestFailed)
-    async def failed(_: Request, error: RequestFailed) -> Response:
-        return response(error.info.code, told_by(error))
-
-    @app.exception_handler(TooLarge)
-    async def too_large(_: Request, error: TooLarge) -> Response:
-        return response("too_large", told_by(error))
-
-    @app.exception_handler(Unavailable)
-    async def unavailable(_: Request, error: Unavailable) -> Response:
-        return response("unavailable", told_by(error))
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return _unreadable(request, error) or _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
-
-    @app.exception_handler(ValidationError)
-    async def invalid_together(_: Request, error: ValidationError) -> Response:
-        return _invalid(error.errors(include_input=False, include_url=False))
-
-    @app.exception_handler(PydanticSerializationError)
-    @app.exception_handler(UnicodeEncodeError)
-    async def no_text(_: Request, __: Exception) -> Response:
-        return response("invalid_request", "The request has half a character (a surrogate alone), which is no text.")
-
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        return _of_the_framework(error, request, routes)
-
-    @app.exception_handler(Exception)
-    async def unexpected(_: Request, error: Exception) -> Response:
-        return response("internal", "Unexpected error; the log of the gateway has it.")
+    for kind in (*EXPECTED, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, told)
 
 
 def told_by(error: RequestFailed | Unavailable) -> str:
@@ -160,23 +159,23 @@ def says_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
 
 
-def _unreadable(request: Request, error: RequestValidationError) -> Response | None:
-    """The answer to a body that is no JSON, or does not say that it is; None where it is read."""
+def _unreadable_or_invalid(request: Request, error: RequestValidationError) -> Problem:
+    """What is wrong with a body that is no JSON, does not say that it is, or has a fault."""
     if broken := next((each for each in error.errors() if each["type"] == "json_invalid"), None):
         where, why = broken["loc"][-1], broken["ctx"]["error"]
-        return response("invalid_request", f"The body is no JSON: at character {where}: {why}.")
+        return Problem("invalid_request", f"The body is no JSON: at character {where}: {why}.")
     if not says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
-        return response("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
-    return None
+        return Problem("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
+    return _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
 
 
-def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[BaseRoute]) -> Response:
+def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[BaseRoute]) -> Problem:
     if error.status_code == 405:
         there = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
         takes = ", ".join(sorted({method for route in there for method in getattr(route, "methods", None) or ()}))
-        return response("method", f"This path takes {takes}.", {"allow": takes})
+        return Problem("method", f"This path takes {takes}.", headers={"allow": takes})
     code = _BY_STATUS.get(error.status_code, "bad_request")
-    return response(code, _MISSING if error.status_code == 404 else error.detail, error.headers)
+    return Problem(code, _MISSING if error.status_code == 404 else error.detail, headers=error.headers)
 
 
 def _worded(error: Any) -> str:
@@ -185,7 +184,7 @@ def _worded(error: Any) -> str:
     return message.removeprefix("Value error, ").replace("a valid tuple", "a list")
 
 
-def _invalid(errors: Any) -> Response:
+def _invalid(errors: Any) -> Problem:
     """The faults of a request, field by field, without what was in them."""
     faults = [Fault(field=".".join(map(str, each["loc"])) or "body", message=_worded(each)) for each in errors]
-    return response("invalid_request", "; ".join(f"{one.field}: {one.message}" for one in faults), faults=faults)
+    return Problem("invalid_request", "; ".join(f"{one.field}: {one.message}" for one in faults), faults=faults)

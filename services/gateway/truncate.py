@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from contracts import flow
-from contracts.paths import VERB_OF, TruncateReply
-from contracts.v1.commands import ListReply
-from contracts.v1.edits import BulkFailure, BulkReply
+from contracts.paths import TruncateReply
+from contracts.v1.edits import BulkFailure
 from contracts.v1.entries import Entry, Status
 from services.shared.lifecycle.sayings import is_said_elsewhere
 
@@ -38,7 +37,7 @@ async def truncate(edge: Edge, caller: Caller, conversation_id: str, space: str 
     done, failed, ids = set[str](), list[BulkFailure](), [*going, *shared]
     for start in range(0, min(max(len(ids), 1), _MOST), _PAGE):  # of none, too, there may be dead letters
         values = {"ids": ids[start : min(start + _PAGE, _MOST)], **meant}
-        reply = BulkReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.BULK.subject], values))
+        reply = await edge.reply(caller, flow.BULK, values)
         done, failed = done.union(reply.done), [*failed, *reply.failed]
     return TruncateReply(
         conversation_id=conversation_id,
@@ -55,7 +54,7 @@ async def _said_in(
     values: dict[str, Any] = {"conversation_id": conversation_id, "status": state, "limit": _PAGE}
     values |= {"settled": state == _STATES[0]} | ({"space": space} if space else {})
     while True:
-        page = ListReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.LIST.subject], values))
+        page = await edge.reply(caller, flow.LIST, values)
         for entry in page.items:
             yield entry
         if page.next_cursor is None:

@@ -15,8 +15,10 @@ from contracts.v1.control import SpaceSettings
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.forgotten import forgotten_in
 from services.retrieve.handler import Retriever, Share
+from services.retrieve.legs import Memory
 from services.retrieve.questions import QuestionVectors
 from services.retrieve.recorder import ScoreRecorder
+from services.retrieve.rehearsal import rehearse
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.weights import load_weights
@@ -36,9 +38,9 @@ async def build(host: Host) -> Service:
     measure = partial(profile, weights=load_weights(knobs.weights))
 
     @contextmanager
-    def retriever() -> Iterator[Retriever]:
+    def retriever(memory: Memory = store) -> Iterator[Retriever]:
         with using(index) as (vectors, embedder):
-            yield Retriever(store, vectors, embedder, counter, knobs, speakers, questions, measure)
+            yield Retriever(memory, vectors, embedder, counter, knobs, speakers, questions, measure)
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
         why, settings = await decided(request, preferences)
@@ -60,7 +62,8 @@ async def build(host: Host) -> Service:
             return await one.shorten(located(request, settings), reply, room, shares)
 
     answers = (RequestHandler(flow.RETRIEVE, retrieve, knobs.max_concurrency, shorten, goes_first=True),)
-    return Service("retrieve", answers=answers, background=(recorder.run,))
+    rehearsal = partial(rehearse, store, retriever)
+    return Service("retrieve", answers=answers, background=(recorder.run,), rehearsals=(rehearsal,))
 
 
 async def decided(request: RetrieveRequest, preferences: PreferenceReader) -> tuple[Reason | None, SpaceSettings]:

@@ -12,6 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from contracts.envelope import Message
 from contracts.errors import Unavailable
 from contracts.flow import FLOW, Answer
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
@@ -28,7 +29,7 @@ from services.shared.embedders import open_embedder
 from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
 from services.shared.health import StoreProbe, deaf, health_routes
-from services.shared.redaction import redact_address
+from services.shared.redaction import redact_address, redact_text
 from services.shared.settings import Settings, UnusableAccess
 from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
@@ -53,13 +54,16 @@ START_PATIENCE = 5.0
 _TRY_AGAIN = 1.0
 _LOOK_EVERY = 2.0
 _ALL = "bus and stores"
+_REHEARSAL = "the first question, which it asks itself"
+_REHEARSED_WITHIN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """What one service brings: stages that read the bus, requests it answers, pages, work in the background.
 
-    `trouble` says what keeps it from doing its work, if anything does.
+    `rehearsals` do once, before it is ready, what the first request would wait for. `trouble` says what keeps it from
+    doing its work, if anything does.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Service:
     answers: tuple[RequestHandler[Any, Any], ...] = ()
     routes: tuple[Route, ...] = ()
     background: tuple[Callable[[], Awaitable[None]], ...] = ()
+    rehearsals: tuple[Callable[[], Awaitable[None]], ...] = ()
     trouble: Callable[[], str | None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -139,6 +144,7 @@ class Host:
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
         for service in self.services:
             service.declare_metrics()
+        await self._rehearse()
         trail = await self.audit_trail() if any(service.answers for service in self.services) else None
         self._requests = requests = RequestBroker(self.client, trail.heard if trail else lambda _: None)
         for service in self.services:
@@ -159,6 +165,22 @@ class Host:
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
         self.site.add(route for service in self.services for route in service.routes)
         self.waits_for = None
+
+    async def _rehearse(self) -> None:
+        """Do once what takes longer the first time: who asks as soon as this is ready waits no longer than others.
+
+        No start fails for it.
+        """
+        rehearsals = [rehearse for service in self.services for rehearse in service.rehearsals]
+        if rehearsals:
+            self._wait_for(_REHEARSAL)
+            complete(Message)
+        for rehearse in rehearsals:
+            try:
+                async with asyncio.timeout(_REHEARSED_WITHIN):
+                    await rehearse()
+            except Exception as error:
+                log.warning("not_rehearsed", extra={"work": _name_of(rehearse), "cause": redact_text(repr(error))})
 
     async def until_deaf(self) -> None:
         """Wait, without end unless the connection to the bus is one that only a new process brings back.
@@ -323,6 +345,13 @@ class Host:
 
     async def _open_annotator(self) -> Annotator:
         return SpacyAnnotator(processes=self.settings.ner_processes)
+
+
+def complete(message: type[Message]) -> None:
+    """Build how the messages of this kind are read and written, as the first of each would do."""
+    for kind in message.__subclasses__():
+        kind.model_rebuild()
+        complete(kind)
 
 
 async def open_opensearch(settings: Settings) -> TextStore:

@@ -2,7 +2,7 @@
 
 Alive depends on this process alone: starting it anew would bring back no bus and no store. A connection that nobody
 tries to bring back is no life, nor is one that a bus which is there refuses for minutes: it may let a new process in.
-Ready means that bus and stores answer and that nothing is stuck.
+Ready means that bus and stores answer, that nothing is stuck, and that what takes longer the first time was done once.
 """
 
 from __future__ import annotations

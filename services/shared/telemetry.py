@@ -91,8 +91,8 @@ _OF_STAGES = (ITEMS, STAGE_SECONDS, ITEM_SECONDS, STUCK, LETTERS_DROPPED)
 _OF_SERVICES: Mapping[str, Sequence[tuple[Labelled, Iterable[tuple[str, ...]]]]] = {
     "ingest": [(REFUSED, [("asked",), ("disabled",), ("incognito",), ("unsaid",)])],
     "dedupe": [(MERGED, [("exact",), ("statement",), ("simhash",), ("minhash",)])],
+    "embed": [(CHANGES, [("superseded",), ("conflict",)]), (REFUSED, [("read",)])],
     "enrich": [
-        (CHANGES, [("superseded",), ("conflict",)]),
         (EXTRACTIONS, [("facts",), ("none",), ("invalid",), ("skipped",), ("over budget",), ("failed",)]),
         (EXTRACTED, [("kept",), ("unsupported",)]),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,9 @@ from tests.stores.builders import NOON, an_entry, store_entries
 PASSPORT, STAMPS = "I need to renew my passport by Friday", "I have to buy stamps"
 
 
-def said(text: str, day: int = 0, **fields: object) -> Entry:
+def said(text: str, day: int = 0, **fields: Any) -> Entry:
     at = NOON + timedelta(days=day)
+    fields = {"supersedes": tuple(change.entry_id for change in fields.get("changes", ())), **fields}
     return an_entry("ann", text, created_at=at, last_said_at=at, conversation_id="c1", **fields)
 
 
@@ -102,6 +104,19 @@ async def test_what_is_decided_is_no_open_loop_of_the_spine_and_the_session(stor
     summary = (await sessions.list_sessions(asked, store=store)).summary
     assert summary is not None
     assert (summary.open_loops, len(summary.commitments)) == ((), 0)
+
+
+async def test_what_went_out_of_use_when_it_was_done_is_listed_as_done_and_can_be_opened_again(
+    store: TextStore,
+) -> None:
+    passport = to_do(PASSPORT)
+    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    gone = passport.model_copy(update={"status": "superseded", "superseded_by": renewed.id})
+    await store_entries(store, [gone, renewed])
+    (done,) = (await listed(store, state="done")).items
+    assert (done.text, done.closed_by) == (PASSPORT, renewed.id)
+    assert (await settle(store, done.id, "open")).state == "open"
+    assert texts(await listed(store)) == [PASSPORT]
 
 
 async def test_each_persona_has_its_own(store: TextStore) -> None:

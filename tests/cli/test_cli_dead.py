@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +20,8 @@ from typer.testing import CliRunner, Result
 
 from contracts import subjects
 from contracts.ports import Unavailable
-from services.cli import dead
+from services.cli import asking, dead
 from services.cli.common import out
-from services.cli.dead import choice
 from services.cli.dead.view import show_list
 from services.shared.bus.dead_letters import DeadLetterQueue, NoSuchLetter, StoredLetter, opened
 from tests.letters import a_letter
@@ -36,7 +36,7 @@ class FakeDeadLetterQueue(DeadLetterQueue):
     def __init__(self) -> None:
         self.kept: dict[int, StoredLetter] = {}
         self.retried: list[int] = []
-        self.noted: list[tuple[str, list[int], tuple[str, ...]]] = []
+        self.noted: list[tuple[str, list[str], tuple[str, ...]]] = []
         self.away: int | None = None
 
     def put(self, body: bytes = b"{}", *, raw: bytes | None = None, age: timedelta = timedelta(), **fields: Any) -> int:
@@ -70,16 +70,16 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> FakeDeadLetterQueue:
     fake = FakeDeadLetterQueue()
 
     @asynccontextmanager
-    async def letters_at(where: choice.Where) -> AsyncIterator[DeadLetterQueue]:
-        assert where.nats == URL
-        yield fake
+    async def memory_client(url: str) -> AsyncIterator[SimpleNamespace]:
+        assert url == URL
+        yield SimpleNamespace(bus=None)
 
-    async def keep_account(_: DeadLetterQueue, verb: str, numbers: list[int], users: tuple[str, ...] = ()) -> None:
+    async def keep_account(_: object, verb: str, numbers: list[str], users: tuple[str, ...] = ()) -> None:
         fake.noted.append((verb, numbers, users))
 
-    for module in (choice, dead):
-        monkeypatch.setattr(module, "letters_at", letters_at)
-        monkeypatch.setattr(module, "keep_account", keep_account)
+    monkeypatch.setattr(asking, "memory_client", memory_client)
+    monkeypatch.setattr(dead, "DeadLetterQueue", lambda bus: fake)
+    monkeypatch.setattr(dead, "keep_account", keep_account)
     return fake
 
 
@@ -303,4 +303,4 @@ def test_who_reads_retries_or_drops_letters_is_kept_account_of(letters: FakeDead
     typed("retry", "2")
     typed("drop", "3", "--yes")
     typed("list")
-    assert letters.noted == [("dead.show", [1], ("ann",)), ("dead.retry", [2], ()), ("dead.drop", [3], ())]
+    assert letters.noted == [("dead.show", ["1"], ("ann",)), ("dead.retry", ["2"], ()), ("dead.drop", ["3"], ())]

@@ -13,7 +13,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.cli.demo import GO_ON, play
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.shared.commands.formats import Source, read_turns
-from services.shared.language.text import normalize
+from services.shared.dedup.canonical import read
 from tests.cli.fake_memory import FakeMemory
 
 
@@ -35,7 +35,7 @@ def test_the_example_is_some_weeks_of_conversations_in_order() -> None:
 
 
 def test_the_example_repeats_one_fact_in_other_case_and_punctuation() -> None:
-    said = Counter(normalize(turn.text) for turn in example_turns() if turn.role == "user")
+    said = Counter(read(turn.text).normal for turn in example_turns() if turn.role == "user")
     assert [count for count in said.values() if count > 1] == [3]
     assert len({turn.text for turn in example_turns() if "allergic to walnuts" in turn.text.casefold()}) == 3
 

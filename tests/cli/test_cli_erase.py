@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from contracts.envelope import ErrorInfo
 from contracts.ports import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
-from services.cli import erase
+from services.cli import asking, erase
 from services.cli.common import out
 from services.cli.erase import progress
 from services.shared.client import RequestFailed
@@ -74,7 +74,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
         async def memory_client(url: str) -> AsyncIterator[FakeEraser]:
             yield eraser
 
-        monkeypatch.setattr(erase, "memory_client", memory_client)
+        monkeypatch.setattr(asking, "memory_client", memory_client)
         monkeypatch.setattr(erase, "_has_terminal", lambda: answer is not None)
         app = typer.Typer(rich_markup_mode="rich")
         app.command(epilog=erase.EPILOG)(erase.erase)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from contracts.envelope import ErrorInfo
 from contracts.v1.commands import ForgetReceipt, ForgetReply, ForgetRequest
-from services.cli import forget
+from services.cli import asking, forget
 from services.cli.common import out
 from services.shared.client import RequestFailed
 from tests.cli.fake_memory import NOON
@@ -44,7 +44,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
         async def memory_client(url: str) -> AsyncIterator[FakeForgetter]:
             yield forgetter
 
-        monkeypatch.setattr(forget, "memory_client", memory_client)
+        monkeypatch.setattr(asking, "memory_client", memory_client)
         monkeypatch.setattr(out, "_width", 200)
         app = typer.Typer(rich_markup_mode="rich")
         app.command(epilog=forget.EPILOG)(forget.forget)

@@ -15,6 +15,7 @@ from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
 from services.cli.publish import Published, as_line, publish_source, show
 from services.shared.commands.formats import FormatError, Source
+from services.shared.commands.publishing import Tally
 from tests.cli.fake_memory import FakeMemory
 from tests.cli.files import A_TURN, lines, written
 from tests.polling import eventually
@@ -38,7 +39,7 @@ async def test_a_file_is_published_and_digested(tmp_path: Path) -> None:
     memory = FakeMemory(waiting=[{}, {"embed": 1}, {}])
     result = await publish(memory, Source(written(tmp_path, lines(A_TURN, A_TURN | {"text": "x"}))))
     assert [turn.text for turn in memory.turns] == [A_TURN["text"], "x"]
-    assert (result.turns, result.dead_letters, result.problem) == (2, 0, None)
+    assert (result.tally.turns, result.dead_letters, result.problem) == (2, 0, None)
     assert result.digesting is not None
     assert result.digesting >= 0.25
 
@@ -53,7 +54,7 @@ async def test_nothing_of_a_file_with_a_bad_line_is_published(tmp_path: Path) ->
 async def test_without_waiting_the_stages_do_not_matter(tmp_path: Path) -> None:
     memory = FakeMemory(waiting=[{"embed": 99}])
     result = await publish(memory, Source(written(tmp_path, lines(A_TURN))), wait=False)
-    assert (result.turns, result.digesting) == (1, None)
+    assert (result.tally.turns, result.digesting) == (1, None)
 
 
 async def test_only_new_dead_letters_are_counted(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ async def test_only_newly_refused_turns_are_counted_and_the_reason_is_told(tmp_p
 async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]
     result = await publish(FakeMemory(), Source(written(tmp_path, messages), "openai", "me"))
-    assert (result.turns, result.skipped) == (1, {"without text": 1})
+    assert (result.tally.turns, result.source.skipped) == (1, {"without text": 1})
     assert "left out 1 without text" in shown(result)
 
 
@@ -145,16 +146,16 @@ async def test_turns_go_out_as_the_file_says_them(tmp_path: Path) -> None:
 
 async def test_an_empty_file_is_published_too(tmp_path: Path) -> None:
     result = await publish(FakeMemory(), Source(written(tmp_path, b"\n")))
-    assert (result.turns, result.rate) == (0, 0.0)
+    assert (result.tally.turns, result.tally.rate) == (0, 0.0)
 
 
 def test_the_summary_is_one_line() -> None:
-    result = Published(2820, 12.34, 228.5, dead_letters=0, digesting=7.61)
-    assert shown(result) == "published 2,820 turns in 12.3 s (228 turns/s), digested 7.6 s later\n"
+    result = Published(Source(Path("turns.jsonl")), Tally(2820, 12.34), dead_letters=0, digesting=7.61)
+    assert shown(result) == "published 2,820 turns in 12.3 s (229 turns/s), digested 7.6 s later\n"
 
 
 def test_the_line_for_scripts_has_the_numbers() -> None:
-    result = Published(2820, 12.34567, 228.4182, dead_letters=1, digesting=None)
+    result = Published(Source(Path("turns.jsonl")), Tally(2820, 12.34567), dead_letters=1, digesting=None)
     assert json.loads(as_line(result)) == {
         "published": 2820,
         "seconds": 12.346,

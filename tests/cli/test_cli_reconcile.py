@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side, StatusReply
-from services.cli import reconcile
+from services.cli import asking, reconcile
 from services.cli.common import out
 from services.shared.commands.reconciling import reconciled
 from tests.cli.fake_memory import FakeMemory, a_status
@@ -51,7 +51,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
         async def memory_client(url: str) -> AsyncIterator[FakeStores]:
             yield stores
 
-        monkeypatch.setattr(reconcile, "memory_client", memory_client)
+        monkeypatch.setattr(asking, "memory_client", memory_client)
         monkeypatch.setattr(out, "_width", 200)
         app = typer.Typer(rich_markup_mode="rich")
         app.command(epilog=reconcile.EPILOG)(reconcile.reconcile)

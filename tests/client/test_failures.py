@@ -333,7 +333,7 @@ def test_a_closed_memory_ends_its_thread_and_may_be_closed_again() -> None:
     memory = Memory("http://127.0.0.1:9")
     memory.close()
     memory.close()
-    assert not memory._caller._thread.is_alive()
+    assert not memory._thread._thread.is_alive()
 
 
 def test_a_forked_process_is_told_to_make_a_memory_of_its_own() -> None:

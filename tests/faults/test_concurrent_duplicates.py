@@ -26,9 +26,9 @@ from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import propose
 from services.shared.client import MemoryClient, memory_client
+from services.shared.dedup.canonical import read
 from services.shared.dedup.similarity import same_statement
 from services.shared.errors import RequestFailed
-from services.shared.language.text import normalize
 from tests.faults.replicas import Replicas, replicas, send
 from tests.polling import eventually
 from tests.servers import opensearch
@@ -166,8 +166,8 @@ def check(outcome: Outcome, said: Sequence[str]) -> None:
     status = outcome.status
     assert (status.turns, status.entries, status.merged, status.refused) == (turns, len(said), turns - len(said), 0)
     assert outcome.dead_letters == 0
-    of_sentence = {normalize(text): sentence for sentence in said for text in variations(sentence)}
-    assert Counter(of_sentence[normalize(entry.text)] for entry in outcome.entries) == Counter(said)
+    of_sentence = {read(text).normal: sentence for sentence in said for text in variations(sentence)}
+    assert Counter(of_sentence[read(entry.text).normal] for entry in outcome.entries) == Counter(said)
     assert {entry.repeat_count for entry in outcome.entries} == {TIMES - 1}
     assert sum(entry.repeat_count for entry in outcome.entries) == status.merged
     assert min(outcome.shares) > 0

@@ -14,7 +14,6 @@ from contracts.v1.turns import Turn
 from services.eval import app, variants
 from services.eval.datasets import Dataset
 from services.eval.metrics import Judged, means
-from services.eval.page import page
 from services.eval.report import Report, Run
 from services.eval.runs import Asked, evaluate
 from services.eval.variants import BadSweep, Variant, sweep
@@ -104,7 +103,7 @@ def test_further_runs_are_in_tables_and_in_the_report(tmp_path: Path, monkeypatc
     )
     assert result.exit_code == 0, result.output
     assert "limit 1" in result.output
-    assert "polyline" in html.read_text()
+    assert "█" in html.read_text()
     (run,) = json.loads(report.read_text())["runs"]
     assert (run["table"], run["name"], run["metrics"]["recall@1"]) == ("limit", "limit 1", 1.0)
 
@@ -122,14 +121,14 @@ def test_a_page_is_whole_in_itself_and_nothing_in_it_is_taken_for_markup() -> No
     asked = Asked([question], [judged], [1.0])
     shown = [*variants.ablation()[:2], *variants.outages(), *sweep("beta,limit")]
     report = Report.of(Dataset("<b>made up</b>", [], []), asked, [Run.of(variant, asked) for variant in shown])
-    drawn = page(report)
+    drawn = report.page()
     ElementTree.fromstring(drawn.removeprefix("<!doctype html>\n"))
     assert "<script" not in drawn
     assert "<b>made" not in drawn
     assert not re.search(r"(?:src|href|url|@import)\b", drawn)
-    assert drawn.count("<svg") == 5
+    assert drawn.count("recall@10 1") == 1 + 4 + len(shown)
     assert "half b&amp;w" in drawn
 
 
 def test_a_page_without_questions_is_one_too() -> None:
-    assert "<h1>none: 0 questions</h1>" in page(Report.of(Dataset("none", [], []), Asked([], [], [])))
+    assert "<h1>none: 0 questions</h1>" in Report.of(Dataset("none", [], []), Asked([], [], [])).page()

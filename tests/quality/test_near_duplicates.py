@@ -12,7 +12,7 @@ from contracts.v1.turns import LoggedTurn, Proposal
 from services.bench.duplicates import Merges, Pair, exactly, judged, read_pairs, simhash_alike
 from services.dedupe.handler import candidate_entry, judge
 from services.shared.dedup.fingerprint import near_keys
-from services.shared.dedup.similarity import compare, same_statement
+from services.shared.dedup.similarity import agreement, same_statement
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PAIRS = read_pairs(Path(__file__).with_name("near_duplicates.tsv"))
@@ -68,7 +68,7 @@ def test_no_conflict_is_merged(quality: Merges) -> None:
 
 
 def test_the_order_of_the_two_texts_does_not_matter() -> None:
-    assert [pair for pair in PAIRS if compare(pair.a, pair.b).reason != compare(pair.b, pair.a).reason] == []
+    assert [pair for pair in PAIRS if agreement(pair.a, pair.b) != agreement(pair.b, pair.a)] == []
 
 
 def test_simhash_alone_and_equal_normal_forms_alone_do_worse(quality: Merges) -> None:

@@ -19,6 +19,7 @@ import pytest
 from tests.servers.opensearch import EXIT_MISSING, OpenSearchNode, missing, opensearch_node, script
 
 pytestmark = pytest.mark.timeout(300)
+CLIENT = httpx.Client(timeout=60)
 
 FULL_JDK = ("java.base@25.0.1", "jdk.incubator.vector@25.0.1", "jdk.localedata@25.0.1")
 MAVEN = """\
@@ -52,9 +53,9 @@ def index(node: OpenSearchNode) -> Iterator[str]:
     """An index of its own with an English text."""
     url = f"{node.url}/english-{uuid4().hex}"
     text = {"properties": {"text": {"type": "text", "analyzer": "english"}}}
-    httpx.put(url, json={"mappings": text}).raise_for_status()
+    CLIENT.put(url, json={"mappings": text}).raise_for_status()
     yield url
-    httpx.delete(url).raise_for_status()
+    CLIENT.delete(url).raise_for_status()
 
 
 @pytest.fixture
@@ -66,11 +67,11 @@ def public() -> Iterator[Path]:
 
 
 def write(index: str, text: str, *, version: int) -> httpx.Response:
-    return httpx.put(f"{index}/_doc/1?version={version}&version_type=external&refresh=true", json={"text": text})
+    return CLIENT.put(f"{index}/_doc/1?version={version}&version_type=external&refresh=true", json={"text": text})
 
 
 def find(index: str, word: str) -> list[str]:
-    answer = httpx.post(f"{index}/_search", json={"query": {"match": {"text": word}}}).raise_for_status().json()
+    answer = CLIENT.post(f"{index}/_search", json={"query": {"match": {"text": word}}}).raise_for_status().json()
     return [hit["_source"]["text"] for hit in answer["hits"]["hits"]]
 
 
@@ -111,8 +112,8 @@ def test_entries_can_be_copied_to_another_index(node: OpenSearchNode, index: str
     write(index, "moving", version=1).raise_for_status()
     copy = f"copy-{uuid4().hex}"
     body = {"source": {"index": index.rsplit("/", 1)[1]}, "dest": {"index": copy}}
-    assert httpx.post(f"{node.url}/_reindex", json=body).raise_for_status().json()["created"] == 1
-    httpx.delete(f"{node.url}/{copy}").raise_for_status()
+    assert CLIENT.post(f"{node.url}/_reindex", json=body).raise_for_status().json()["created"] == 1
+    CLIENT.delete(f"{node.url}/{copy}").raise_for_status()
 
 
 def test_started_twice_it_says_the_same_url(node: OpenSearchNode) -> None:
@@ -123,7 +124,7 @@ def test_started_twice_it_says_the_same_url(node: OpenSearchNode) -> None:
 
 
 def test_it_listens_on_the_loopback_interface_only(node: OpenSearchNode) -> None:
-    info = httpx.get(f"{node.url}/_nodes/http,transport").raise_for_status().json()
+    info = CLIENT.get(f"{node.url}/_nodes/http,transport").raise_for_status().json()
     (only,) = info["nodes"].values()
     for kind in ("http", "transport"):
         assert [address.rsplit(":", 1)[0] for address in only[kind]["bound_address"]] == ["127.0.0.1"]

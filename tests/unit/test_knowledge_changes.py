@@ -16,7 +16,6 @@ from services.shared.knowledge.changes import (
     are_of_two_codes,
     compared_text,
     effect,
-    ended,
     judge,
     may_change,
     outdated_by,
@@ -45,7 +44,6 @@ ALLERGY = within(WORK, "nuts", slot="allergy")
 HOBBY = within(TENNIS, "tennis", slot="hobby")
 TASK = within(CALL, "call the plumber", kind="task")
 OLD = an_entry("ann", TEXT, claims=(EMPLOYER, ALLERGY, HOBBY, TASK))
-SURE = Relation(0, 0, 0, 1)
 
 
 def update(likely: float) -> Relation:
@@ -56,17 +54,19 @@ def a_change(of: Claim, confidence: float = 1) -> Change:
     return Change(entry_id=OLD.id, kind=of.kind, slot=of.slot, value=of.value, confidence=confidence)
 
 
-def test_each_sentence_that_states_something_is_compared_once() -> None:
-    pairs = to_compare([OLD, OLD, an_entry("ann", "Nothing is known of this.")], "No more tennis.")
-    assert [pair.texts for pair in pairs] == [(said, "No more tennis.") for said in (WORK, TENNIS, CALL)]
+def test_each_sentence_is_compared_once_with_what_may_end_something_in_it() -> None:
+    new = "No more tennis, nor nuts."
+    pairs = to_compare([OLD, an_entry("ann", "Nothing is known of this.")], new, (HOBBY,))
+    assert [(pair.texts, pair.claims) for pair in pairs] == [((WORK, new), (ALLERGY,)), ((TENNIS, new), (HOBBY,))]
+    assert to_compare([OLD], "My bike is red.", (claim("My bike is red.", "red", "possession"),)) == []
 
 
 def test_so_many_are_compared_at_most_the_nearest_first() -> None:
     entries = [an_entry("ann", f"I like tea {n}.") for n in range(2 * MOST_PAIRS)]
     stating = [one.model_copy(update={"claims": (claim(one.text, "tea", "like"),)}) for one in entries]
-    pairs = to_compare(stating, "I had enough of it.")
+    pairs = to_compare(stating, "I had enough of it.", ())
     assert [pair.older for pair in pairs] == stating[:MOST_PAIRS]
-    assert to_compare(stating, "") == []
+    assert to_compare(stating, "", ()) == []
 
 
 def test_what_is_less_than_likely_or_said_not_to_be_so_is_stated_by_nobody() -> None:
@@ -93,13 +93,13 @@ def test_of_several_claims_of_a_sentence_those_end_that_the_new_text_can_mean(
     sentence: str, new: str, claims: tuple[Claim, ...], gone: tuple[Claim, ...]
 ) -> None:
     begin = TEXT.index(sentence)
-    pair = Pair(OLD, (begin, begin + len(sentence)), new)
-    assert ended(pair, SURE, claims) == tuple(map(a_change, gone))
-    assert ended(pair, update(UPDATE - 0.01), claims) == ()
+    pairs = {pair.sentence: pair for pair in to_compare([OLD], new, claims)}
+    assert getattr(pairs.get((begin, begin + len(sentence))), "claims", ()) == gone
 
 
 def judged(relation: Relation, *, contradictions: bool = False) -> tuple[int, bool] | None:
-    found = judge([Pair(OLD, HOBBY.sentence, "No more tennis.")], [relation], (), contradictions=contradictions)
+    pair = Pair(OLD, HOBBY.sentence, "No more tennis.", (HOBBY,))
+    found = judge([pair], [relation], contradictions=contradictions)
     return (len(found[0].changes), found[0].in_doubt) if found else None
 
 
@@ -133,9 +133,8 @@ def test_what_ended_before_adds_up() -> None:
     assert stated(entry) == (TASK,)
     assert effect(entry, first) is None
     assert effect(entry, [last]) == "superseded"
-    begin = TEXT.index(WORK)
-    pair = Pair(in_part(first[0]), (begin, begin + len(WORK)), "I am at Miele now.")
-    assert ended(pair, SURE, (claim(pair.new, "Miele", "employer"),)) == ()
+    new = "I am at Miele now."
+    assert to_compare([in_part(first[0])], new, (claim(new, "Miele", "employer"),)) == []
     assert outdated_by(entry, [last]) == ("Bosch", "call the plumber", "nuts", "tennis")
 
 

@@ -53,7 +53,9 @@ def test_a_session_is_summed_up_in_the_words_of_its_turns() -> None:
 
 def test_what_was_ended_or_decided_in_a_session_is_no_open_loop_of_it() -> None:
     rent, stamps = claiming("I have to pay the rent", "I have to buy stamps")
-    paid = an_entry("ann", "Paid it", created_at=NOON + timedelta(hours=1), changes=an_end_of(rent))
+    paid = an_entry(
+        "ann", "Paid it", created_at=NOON + timedelta(hours=1), changes=an_end_of(rent), supersedes=(rent.id,)
+    )
     assert texts(session_summary([rent, stamps, paid]).open_loops) == [stamps.text]
     assert texts(spine_of([rent, stamps, paid]).open_loops) == [stamps.text]
     assert len(session_summary([rent, stamps]).open_loops) == 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Change
 from contracts.v1.entries import Entry
-from services.shared.knowledge.tasks import TASK_SURE, Task, tasks_of
+from services.shared.knowledge.tasks import TASK_SURE, Task, closed_by, tasks_of
 from tests.claims import a_task, an_end_of
 from tests.stores.builders import NOON, an_entry
 
@@ -20,6 +20,7 @@ PASSPORT = "I need to renew my passport by Friday"
 
 def said(text: str, day: int = 0, **fields: Any) -> Entry:
     at = NOON + timedelta(days=day)
+    fields = {"supersedes": tuple(change.entry_id for change in fields.get("changes", ())), **fields}
     return an_entry("ann", text, id=f"{text} {day}", **{"created_at": at, "last_said_at": at, **fields})
 
 
@@ -38,6 +39,21 @@ def test_what_was_read_to_be_done_is_open_in_its_own_words_until_a_later_entry_e
     done, left = tasks_of([passport, stamps, renewed])
     assert (done.state, done.closed_by, left.is_open) == ("done", renewed, True)
     assert (done.due_on, left.due_on) == (date(2026, 2, 6), None)
+
+
+def test_what_went_out_of_use_when_it_was_done_is_told_as_done_and_otherwise_not_at_all() -> None:
+    passport = to_do(status="superseded")
+    renewed = said("Renewed it today", 2, changes=an_end_of(passport))
+    assert closed_by([passport, renewed]) == {("ann", passport.id)}
+    assert states(passport, renewed) == [(PASSPORT, "done")]
+    assert states(passport) == []
+
+
+def test_what_only_conflicts_with_it_ends_nothing() -> None:
+    passport = to_do()
+    doubt = said("Renewed it today", 2, changes=an_end_of(passport), supersedes=(), conflicts_with=(passport.id,))
+    assert states(passport, doubt) == [(PASSPORT, "open")]
+    assert closed_by([passport, doubt]) == set()
 
 
 def test_what_is_forgotten_or_out_of_use_ends_nothing() -> None:

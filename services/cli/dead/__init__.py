@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
 
-from services.cli.common import DataOption, NatsOption, bars, confirm, err, fail, out, plural, run, visible
-from services.cli.dead.choice import (
-    ReasonOption,
-    SinceOption,
-    StageOption,
-    Where,
-    WhoseOption,
-    keep_account,
-    letters_at,
-)
+from services.cli.asking import keep_account, talk
+from services.cli.common import DataOption, NatsOption, bars, confirm, err, fail, out, plural, visible
+from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, WhoseOption
 from services.cli.dead.view import everything, show_letter, show_list, summary
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, StoredLetter
+from services.shared.client import MemoryClient
 from services.shared.commands.dead_letters import Settled, numbers_of, settle
 
 _HELP = "Look at what could not be digested, try it again, or let it go."
@@ -50,8 +45,7 @@ _HIGHEST = 2**63 - 1
 _PROBLEMS_SHOWN = 10
 
 NumbersArgument = Annotated[
-    list[int] | None,
-    typer.Argument(min=1, max=_HIGHEST, metavar="NUMBER", help="As `dead list` shows them.", show_default=False),
+    list[int] | None, typer.Argument(min=1, max=_HIGHEST, metavar="NUMBER", help="As `dead list` shows them.")
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All that the filters leave, instead of numbers.")]
 
@@ -69,7 +63,7 @@ def list_(
 ) -> None:
     """Show what could not be digested, newest first."""
     wanted = LetterFilter(stage, user, since, reason)
-    found = run(_found(Where(data, nats), wanted, limit + 1))
+    found = talk(data, nats, lambda client: _found(client, wanted, limit + 1))
     shown = found[:limit]
     if as_json:
         for kept in shown:
@@ -87,7 +81,7 @@ def show(
 ) -> None:
     """Show everything about one dead letter: where it came from, why it died, and what it said."""
     try:
-        kept = run(_one(Where(data, nats), number))
+        kept = talk(data, nats, lambda client: _one(client, number))
     except NoSuchLetter as error:
         fail(str(error))
     if as_json:
@@ -111,9 +105,8 @@ def retry(
 
     What fails again comes back as a new letter.
     """
-    where = Where(data, nats)
-    chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
-    _tell(run(_settle(where, chosen, lambda letters: letters.retry, "retrying", "dead.retry")), "retried")
+    chosen = _chosen(data, nats, numbers, LetterFilter(stage, user, since, reason), every=every)
+    _tell(talk(data, nats, lambda client: _settled(client, chosen, "retry", "retrying")), "retried")
 
 
 @app.command(epilog=_DROP)
@@ -129,56 +122,47 @@ def drop(
     nats: NatsOption = None,
 ) -> None:
     """Remove dead letters for good."""
-    where = Where(data, nats)
-    chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
+    chosen = _chosen(data, nats, numbers, LetterFilter(stage, user, since, reason), every=every)
     if chosen and not yes:
         confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", "nothing was dropped")
-    _tell(run(_settle(where, chosen, lambda letters: letters.drop, "dropping", "dead.drop")), "dropped")
+    _tell(talk(data, nats, lambda client: _settled(client, chosen, "drop", "dropping")), "dropped")
 
 
-async def _found(where: Where, wanted: LetterFilter, count: int) -> list[StoredLetter]:
+async def _found(client: MemoryClient, wanted: LetterFilter, count: int) -> list[StoredLetter]:
     found: list[StoredLetter] = []
-    async with letters_at(where) as letters:
-        async for kept in letters.newest_first(wanted):
-            found.append(kept)
-            if len(found) == count:
-                break
+    async for kept in DeadLetterQueue(client.bus).newest_first(wanted):
+        found.append(kept)
+        if len(found) == count:
+            break
     return found
 
 
-async def _one(where: Where, number: int) -> StoredLetter:
-    async with letters_at(where) as letters:
-        kept = await letters.get(number)
-        await keep_account(letters, "dead.show", [number], kept.users)
-        return kept
+async def _one(client: MemoryClient, number: int) -> StoredLetter:
+    kept = await DeadLetterQueue(client.bus).get(number)
+    await keep_account(client, "dead.show", [str(number)], kept.users)
+    return kept
 
 
-def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *, every: bool) -> list[int]:
+def _chosen(
+    data: Path | None, nats: str | None, numbers: list[int] | None, wanted: LetterFilter, *, every: bool
+) -> list[int]:
+    """The numbers that are given, or those of all letters that the filters leave."""
     if numbers and (every or wanted != LetterFilter()):
         fail("give numbers, or filters with --all, not both")
     if not numbers and not every:
         fail("which ones? Give their numbers, or --all with filters; `memorybus dead list` shows them")
-    return list(dict.fromkeys(numbers)) if numbers else run(_matching(where, wanted))
+    if numbers:
+        return list(dict.fromkeys(numbers))
+    with bars(err) as progress:
+        return talk(data, nats, lambda client: numbers_of(DeadLetterQueue(client.bus), wanted, progress))
 
 
-async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
-    async with letters_at(where) as letters:
-        with bars(err) as progress:
-            return await numbers_of(letters, wanted, progress)
-
-
-async def _settle(
-    where: Where,
-    numbers: Sequence[int],
-    act: Callable[[DeadLetterQueue], Callable[[int], Awaitable[None]]],
-    doing: str,
-    verb: str,
-) -> Settled:
-    async with letters_at(where) as letters:
-        with bars(err) as progress:
-            settled = await settle(numbers, act(letters), doing, progress)
-        await keep_account(letters, verb, numbers)
-        return settled
+async def _settled(client: MemoryClient, numbers: Sequence[int], verb: Literal["retry", "drop"], doing: str) -> Settled:
+    letters = DeadLetterQueue(client.bus)
+    with bars(err) as progress:
+        settled = await settle(numbers, letters.retry if verb == "retry" else letters.drop, doing, progress)
+    await keep_account(client, f"dead.{verb}", list(map(str, numbers)))
+    return settled
 
 
 def _tell(settled: Settled, done: str) -> None:

@@ -1,23 +1,14 @@
-"""Which dead letters a command is about: filters shared by all, and the connection to read them by."""
+"""Which dead letters a command is about: filters shared by all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from contracts import subjects
-from contracts.errors import Unavailable
-from contracts.v1.audit import MOST_NOTED, AuditNoteRequest
-from services.cli.common import nats_url
-from services.shared.bus.dead_letters import DeadLetterQueue
-from services.shared.client import MemoryClient, RequestFailed, memory_client
 
 _AGO = re.compile(r"(\d{1,9})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -51,46 +42,11 @@ def a_moment(given: str) -> datetime:
 
 
 StageOption = Annotated[
-    str | None,
-    typer.Option("--stage", parser=a_stage, metavar="STAGE", help="Set aside by this stage.", show_default=False),
+    str | None, typer.Option("--stage", parser=a_stage, metavar="STAGE", help="Set aside by this stage.")
 ]
-WhoseOption = Annotated[
-    str | None, typer.Option("--user", "-u", help="About this user's memory.", show_default=False, metavar="USER")
-]
+WhoseOption = Annotated[str | None, typer.Option("--user", "-u", help="About this user's memory.", metavar="USER")]
 SinceOption = Annotated[
     datetime | None,
-    typer.Option(
-        "--since", parser=a_moment, metavar="WHEN", help="Set aside since: 30m, 2h, 7d ago, or a date (UTC).",
-        show_default=False,
-    ),
-]  # fmt: skip
-ReasonOption = Annotated[
-    str | None, typer.Option("--reason", help="With this text in the reason.", show_default=False, metavar="TEXT")
+    typer.Option("--since", parser=a_moment, metavar="WHEN", help="Set aside since: 30m, 2h, 7d ago, or a date (UTC)."),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The options that say which bus is meant."""
-
-    data: Path | None
-    nats: str | None
-
-
-@asynccontextmanager
-async def letters_at(where: Where) -> AsyncIterator[DeadLetterQueue]:
-    """The dead letters of the bus there.
-
-    Raises:
-        NotRunning, Unavailable: no bus is found, or none answers.
-    """
-    async with memory_client(nats_url(where.data, where.nats), name="memorybus-dead") as client:
-        yield DeadLetterQueue(client.bus)
-
-
-async def keep_account(letters: DeadLetterQueue, verb: str, numbers: Sequence[int], users: Sequence[str] = ()) -> None:
-    """Have the audit say what was done with letters; they can be read while nobody is there to write it."""
-    about = tuple(map(str, numbers[:MOST_NOTED]))
-    request = AuditNoteRequest(verb=verb, users=tuple(users[:MOST_NOTED]), about=about)
-    with suppress(Unavailable, RequestFailed):
-        await MemoryClient(letters.bus.client).note(request)
+ReasonOption = Annotated[str | None, typer.Option("--reason", help="With this text in the reason.", metavar="TEXT")]

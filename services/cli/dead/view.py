@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from services.cli.common import visible
+from services.cli.tables import plain
 from services.shared.bus.dead_letters import StoredLetter
 
 _USERS_SHOWN = 3
@@ -63,15 +64,14 @@ def show_list(letters: Sequence[StoredLetter], console: Console, *, more: bool, 
 
 
 def _table(letters: Sequence[StoredLetter]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("number", justify="right", no_wrap=True)
-    table.add_column("when (UTC)", no_wrap=True)
-    for column in ("stage", "user", "reason"):
-        table.add_column(column, overflow="fold")
-    table.add_column("attempts", justify="right")
-    for kept in letters:
-        cells = (f"{kept.number}", _when(kept.kept_at), kept.stage, _users(kept.users), kept.reason, _attempts(kept))
-        table.add_row(*(Text(visible(cell)) for cell in cells))
+    cells = (
+        (f"{kept.number}", _when(kept.kept_at), kept.stage, _users(kept.users), kept.reason, _attempts(kept))
+        for kept in letters
+    )
+    columns = ("number", "when (UTC)", "stage", "user", "reason", "attempts")
+    table = plain(columns, (map(Text, map(visible, row)) for row in cells), figures=("number", "attempts"))
+    for column in table.columns[:2]:
+        column.no_wrap = True
     return table
 
 

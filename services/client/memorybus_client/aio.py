@@ -1,14 +1,19 @@
-"""The memory of one user, for programs with an event loop. `sync.py` is made from this file by scripts/generate.py."""
+"""The memory of one user, for programs with an event loop."""
+
+# A method that `asks` is its signature alone.
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
+from functools import wraps
+from inspect import signature
 from types import TracebackType
-from typing import Any, Literal, Self
-from uuid import uuid4
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from contracts import flow
+from contracts.flow import Answer
 from contracts.paths import TruncateReply
 from contracts.v1.audit import AuditReply
 from contracts.v1.cards import CardsReply, NamesReply
@@ -25,6 +30,30 @@ from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
 from memorybus_client.caller import Caller, TurnId, address
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def asks(
+    answer: Answer[Any, Any], part: str = ""
+) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
+    """Make a method of a signature: its arguments are fields of the request, and it gives this part of the reply."""
+
+    def method_of(declared: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        parameters = signature(declared)
+
+        @wraps(declared)
+        async def ask(*given: P.args, **named: P.kwargs) -> T:
+            arguments = parameters.bind(*given, **named)
+            arguments.apply_defaults()
+            memory = arguments.arguments.pop("self")
+            reply = await memory._caller.call(answer, **arguments.arguments)
+            return getattr(reply, part) if part else reply  # type: ignore[no-any-return]
+
+        return ask
+
+    return method_of
 
 
 class AsyncMemory:
@@ -66,6 +95,7 @@ class AsyncMemory:
         """Let go of every connection."""
         await self._caller.close()
 
+    @asks(flow.CREATE, "entry")
     async def remember(
         self,
         text: str,
@@ -79,20 +109,8 @@ class AsyncMemory:
         manually_saved: bool | None = None,
     ) -> Entry:
         """Remember this; the entry that now says it, which may be an older one that said the same."""
-        reply = await self._caller.call(
-            flow.CREATE,
-            text=text,
-            type=type,
-            tags=tags,
-            space=space,
-            source_ids=source_ids,
-            persona_id=persona_id,
-            speaker=speaker,
-            manually_saved=manually_saved,
-            correlation_id=str(uuid4()),  # sent again it is the same request
-        )
-        return reply.entry
 
+    @asks(flow.RETRIEVE)
     async def recall(
         self,
         query: str,
@@ -114,25 +132,6 @@ class AsyncMemory:
         incognito: bool | None = None,
     ) -> RetrieveReply:
         """Ask what matters now; `context` of the reply is ready to inject into a prompt."""
-        return await self._caller.call(
-            flow.RETRIEVE,
-            query=query,
-            space=space,
-            limit=limit,
-            token_budget=token_budget,
-            types=types,
-            theme=theme,
-            tags=tags,
-            recency_days=recency_days,
-            min_score=min_score,
-            persona_id=persona_id,
-            conversation_id=conversation_id,
-            now=now,
-            time_zone=time_zone,
-            explain=explain,
-            asked_in=asked_in,
-            incognito=incognito,
-        )
 
     async def publish(
         self,
@@ -172,10 +171,11 @@ class AsyncMemory:
             manually_saved=manually_saved,
         )
 
+    @asks(flow.GET, "entry")
     async def get(self, id: str) -> Entry:
         """One entry, by its id or a beginning of eight characters or more."""
-        return (await self._caller.call(flow.GET, id=id)).entry
 
+    @asks(flow.LIST)
     async def list(
         self,
         *,
@@ -196,22 +196,8 @@ class AsyncMemory:
 
         While there is a `next_cursor` there are more: given as `cursor` it asks for the next page.
         """
-        return await self._caller.call(
-            flow.LIST,
-            space=space,
-            q=q,
-            limit=limit,
-            cursor=cursor,
-            types=types,
-            tags=tags,
-            theme=theme,
-            persona_id=persona_id,
-            conversation_id=conversation_id,
-            pinned=pinned,
-            manually_saved=manually_saved,
-            status=status,
-        )
 
+    @asks(flow.UPDATE, "entry")
     async def update(
         self,
         id: str,
@@ -225,26 +211,14 @@ class AsyncMemory:
         redact: bool | None = None,
     ) -> Entry:
         """Correct an entry; with `version` only while nobody changed it since."""
-        reply = await self._caller.call(
-            flow.UPDATE,
-            id=id,
-            text=text,
-            type=type,
-            tags=tags,
-            themes=themes,
-            manually_saved=manually_saved,
-            version=version,
-            redact=redact,
-        )
-        return reply.entry
 
+    @asks(flow.PIN, "entry")
     async def pin(self, id: str) -> Entry:
         """Pin an entry: it is never trimmed, and every context begins with it."""
-        return (await self._caller.call(flow.PIN, id=id)).entry
 
+    @asks(flow.UNPIN, "entry")
     async def unpin(self, id: str) -> Entry:
         """Unpin an entry."""
-        return (await self._caller.call(flow.UNPIN, id=id)).entry
 
     async def forget(self, id: str, *, may_return: bool = False) -> ForgetReceipt:
         """Forget an entry, with all that says it: for 24 hours the same is refused, unless it `may_return`."""
@@ -254,10 +228,11 @@ class AsyncMemory:
         """Forget what was said in a conversation alone, in one space or in all, but what is pinned or saved."""
         return await self._caller.forget_conversation(conversation_id, space)
 
+    @asks(flow.HISTORY)
     async def history(self, id: str) -> HistoryReply:
         """Ask what an entry said before."""
-        return await self._caller.call(flow.HISTORY, id=id)
 
+    @asks(flow.BULK)
     async def bulk(
         self,
         ids: Sequence[str],
@@ -266,65 +241,64 @@ class AsyncMemory:
         tags: Sequence[str] | None = None,
     ) -> BulkReply:
         """Do the same to entries, by their whole ids."""
-        return await self._caller.call(flow.BULK, ids=ids, action=action, tags=tags)
 
+    @asks(flow.THEMES)
     async def themes(self, *, space: str | None = None) -> ThemesReply:
         """List the themes, those with most entries first."""
-        return await self._caller.call(flow.THEMES, space=space)
 
+    @asks(flow.THEME_SAVE, "theme")
     async def save_theme(self, slug: str, display_name: str, *, description: str | None = None) -> Theme:
         """Describe a theme."""
-        reply = await self._caller.call(flow.THEME_SAVE, slug=slug, display_name=display_name, description=description)
-        return reply.theme
 
+    @asks(flow.THEME_REMOVE)
     async def remove_theme(self, slug: str) -> ThemeRemoveReply:
         """Remove a theme; its entries stay."""
-        return await self._caller.call(flow.THEME_REMOVE, slug=slug)
 
+    @asks(flow.SUMMARY)
     async def summary(self, *, space: str | None = None, persona_id: str | None = None) -> SummaryReply:
         """Ask what there is, in numbers and a few sentences; of what this persona knows."""
-        return await self._caller.call(flow.SUMMARY, space=space, persona_id=persona_id)
 
+    @asks(flow.PROFILE)
     async def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
         """Ask what is known of the user, fact by fact, now or as of a moment."""
-        return await self._caller.call(flow.PROFILE, space=space, as_of=as_of)
 
+    @asks(flow.DECIDE)
     async def decide_fact(self, id: str, *, is_so: bool | None) -> DecideReply:
         """Say whether a fact of the profile is so, by its id; None leaves it to what is read in its entry."""
-        return await self._caller.call(flow.DECIDE, id=id, is_so=is_so)
 
+    @asks(flow.SEED)
     async def seed(self, facts: Sequence[str], *, space: str | None = None) -> SeedReply:
         """Give what is known of the user from the start, a sentence each; given again, it changes nothing."""
-        return await self._caller.call(flow.SEED, facts=facts, space=space)
 
+    @asks(flow.CARDS)
     async def cards(self, *, name: str | None = None, space: str | None = None) -> CardsReply:
         """Show what matters of each person, project and event, and which names may be of one person."""
-        return await self._caller.call(flow.CARDS, name=name, space=space)
 
+    @asks(flow.NAMES)
     async def decide_names(self, one: str, other: str, *, same: bool | None) -> NamesReply:
         """Decide whether two names are of one person; None leaves it to memorybus again."""
-        return await self._caller.call(flow.NAMES, one=one, other=other, same=same)
 
+    @asks(flow.LOOPS)
     async def loops(
         self, *, state: Wanted = "open", space: str | None = None, persona_id: str | None = None
     ) -> LoopsReply:
         """List what is still to be done; with another state what is done or dropped, or all of it."""
-        return await self._caller.call(flow.LOOPS, state=state, space=space, persona_id=persona_id)
 
+    @asks(flow.SETTLE, "loop")
     async def settle(self, id: str, state: State | None) -> OpenLoop:
         """Say what became of what was to be done; None leaves it to what is said later."""
-        return (await self._caller.call(flow.SETTLE, id=id, state=state)).loop
 
+    @asks(flow.CONFLICTS)
     async def conflicts(
         self, *, space: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> ConflictsReply:
         """List statements that cannot both be true and that nobody has decided about, the latest first."""
-        return await self._caller.call(flow.CONFLICTS, space=space, limit=limit, cursor=cursor)
 
+    @asks(flow.RESOLVE)
     async def resolve(self, newer: str, older: str, *, keep: Literal["new", "old", "both", "open"]) -> ResolveReply:
         """Decide which of two statements holds, by their ids."""
-        return await self._caller.call(flow.RESOLVE, newer=newer, older=older, keep=keep)
 
+    @asks(flow.SESSIONS)
     async def sessions(
         self,
         *,
@@ -336,16 +310,14 @@ class AsyncMemory:
         cursor: str | None = None,
     ) -> SessionsReply:
         """List sessions, the latest first; with `id`, one and its summary; with `rolling`, that of a conversation."""
-        asked = {"space": space, "persona_id": persona_id, "rolling": rolling, "limit": limit, "cursor": cursor}
-        return await self._caller.call(flow.SESSIONS, id=id, **asked)
 
+    @asks(flow.USER_STATUS)
     async def status(self) -> StatusReply:
         """Count what is stored, and what is still on its way."""
-        return await self._caller.call(flow.USER_STATUS)
 
+    @asks(flow.SETTINGS)
     async def settings(self, *, space: str | None = None, conversation_id: str | None = None) -> SettingsReply:
         """Show what holds in a space; with a conversation also why nothing of it is kept, if so (`refuses`)."""
-        return await self._caller.call(flow.SETTINGS, space=space, conversation_id=conversation_id)
 
     async def change_settings(
         self,
@@ -358,14 +330,15 @@ class AsyncMemory:
         given = change and change.model_dump(exclude_unset=True)
         return await self._caller.call(flow.SETTINGS, space=space, change=given, reset=reset)
 
+    @asks(flow.INCOGNITO_START)
     async def start_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
         """Keep nothing of a conversation from now on."""
-        return await self._caller.call(flow.INCOGNITO_START, conversation_id=conversation_id, hours=hours)
 
+    @asks(flow.INCOGNITO_END)
     async def end_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
         """Keep what is said in a conversation from now on."""
-        return await self._caller.call(flow.INCOGNITO_END, conversation_id=conversation_id, hours=hours)
 
+    @asks(flow.COMMANDS)
     async def command(
         self,
         text: str,
@@ -378,17 +351,8 @@ class AsyncMemory:
         persona_id: str | None = None,
     ) -> CommandReply:
         """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?"."""
-        return await self._caller.call(
-            flow.COMMANDS,
-            text=text,
-            conversation_id=conversation_id,
-            space=space,
-            shown=shown,
-            listed=listed,
-            confirm=confirm,
-            persona_id=persona_id,
-        )
 
+    @asks(flow.USER_AUDIT)
     async def audit(
         self,
         *,
@@ -398,12 +362,11 @@ class AsyncMemory:
         verbs: Sequence[str] | None = None,
     ) -> AuditReply:
         """Ask what was done with the memory, the latest first."""
-        return await self._caller.call(flow.USER_AUDIT, limit=limit, cursor=cursor, since=since, verbs=verbs)
 
     def export(self) -> AsyncIterator[str]:
         """Everything of the user, as lines that `memorybus import` reads."""
         return self._caller.export()
 
+    @asks(flow.ERASE, "receipt")
     async def erase(self, *, requested_at: datetime | None = None) -> EraseReceipt:
         """Remove everything of the user for good; with the `requested_at` of a receipt, how that one stands."""
-        return (await self._caller.call(flow.ERASE, requested_at=requested_at)).receipt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from threading import Thread
 from typing import Any, Self, TypeVar
@@ -72,19 +72,18 @@ class Caller:
 
     async def call(self, answer: Answer[Any, R], **fields: Any) -> R:
         """Ask with these fields; null ones are left out."""
-        given = {"user_id": self._user} | {name: value for name, value in fields.items() if value is not None}
-        body = _made(answer.request, given)
-        patience, repeatable = VERB_OF[answer.subject].patience, answer.subject not in _ONCE
+        verb, repeatable = VERB_OF[answer.subject], answer.subject not in _ONCE
+        once = {verb.idempotent_by: str(uuid4())} if verb.idempotent_by else {}  # sent again it is the same request
+        body = _made(answer.request, once, user_id=self._user, **fields)
 
         async def send(left: float) -> R:
-            return await self._transport.ask(answer, body, patience=min(patience, left))
+            return await self._transport.ask(answer, body, patience=min(verb.patience, left))
 
         return await self._within(send, repeatable=repeatable)
 
     async def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
         """Publish a turn with these fields; its id, by which a repetition is known."""
-        given = {"user_id": self._user, "turn_id": str(uuid4())}
-        turn = _made(Turn, given | {name: value for name, value in fields.items() if value is not None})
+        turn = _made(Turn, {"turn_id": str(uuid4())}, user_id=self._user, **fields)
 
         async def send(left: float) -> bool | None:
             return await self._transport.publish(turn, incognito=incognito, patience=min(_TURN_PATIENCE, left))
@@ -95,8 +94,7 @@ class Caller:
         """Forget what was said in a conversation, in one space or in all."""
         if not conversation_id:
             raise RequestFailed("invalid_request", "conversation_id: name the conversation")
-        named = {"user_id": self._user, "conversation_id": conversation_id}
-        asked = _made(ListRequest, named | ({"space": space} if space is not None else {}))
+        asked = _made(ListRequest, {}, user_id=self._user, conversation_id=conversation_id, space=space)
         patience = VERB_OF[flow.BULK.subject].patience
 
         async def send(left: float) -> TruncateReply:
@@ -152,113 +150,66 @@ class Caller:
         raise AssertionError("the last try returns or raises")
 
 
-class BlockingCaller:
-    """The same for programs without an event loop of their own: a thread of its own has one."""
+class LoopThread:
+    """An event loop in a thread of its own, for programs that have none."""
 
-    def __init__(self, url: str, **more: Any) -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._serve, name="memorybus-client", daemon=True)
         self._thread.start()
         self._is_closed, self._process = False, os.getpid()
-        try:
-            self._caller = self._run(self._made(url, more))
-        except BaseException:
-            self._end()
-            raise
 
     def _serve(self) -> None:
         self._loop.run_forever()
         self._loop.close()
 
-    async def _made(self, url: str, more: dict[str, Any]) -> Caller:
-        return Caller(url, **more)
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin something there.
 
-    def call(self, answer: Answer[Any, R], **fields: Any) -> R:
-        """Ask with these fields; null ones are left out."""
-        return self._run(self._caller.call(answer, **fields))
-
-    def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
-        """Publish a turn with these fields; its id, by which a repetition is known."""
-        return self._run(self._caller.publish(incognito=incognito, **fields))
-
-    def forget_conversation(self, conversation_id: str, space: str | None) -> TruncateReply:
-        """Forget what was said in a conversation, in one space or in all."""
-        return self._run(self._caller.forget_conversation(conversation_id, space))
-
-    def export(self) -> Iterator[str]:
-        """The lines of an export."""
-        lines = self._caller.export()
-        while (line := self._run(_next(lines))) is not None:
-            yield line
-
-    def close(self) -> None:
-        """Let go of every connection, and end the thread; of a forked process they are not its own."""
+        Raises:
+            Misused: the thread has ended, or is that of another process.
+        """
         if not self._is_closed and os.getpid() == self._process:
-            self._run(self._caller.close())
-            self._end()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        raise Misused(_CLOSED if self._is_closed else _OTHER_PROCESS)  # threads do not go along into a fork
 
-    def _end(self) -> None:
-        self._is_closed = True
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def start(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Begin a call in the thread of its own."""
-        return self._started(work(self._caller))
-
-    def _check_use(self) -> None:
-        if self._is_closed:
-            raise Misused(_CLOSED)
-        if os.getpid() != self._process:  # threads do not go along
-            raise Misused(_OTHER_PROCESS)
-
-    def _started(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        try:
-            self._check_use()
-        except Misused:
-            work.close()
-            raise
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        running = self._started(work)
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something there, and wait for it."""
+        running = self.start(work)
         try:
             return running.result()
         except BaseException:
             running.cancel()
             raise
 
+    def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """End the thread, with a last thing to do there; of a forked process it is not its own."""
+        if not self._is_closed and os.getpid() == self._process:
+            self.run(last())
+            self._is_closed = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
 
 class SharedCaller(Caller):
-    """The calls of a `BlockingCaller`, awaited in whatever event loop."""
+    """The calls of a caller in a thread, awaited in whatever event loop."""
 
-    def __init__(self, caller: BlockingCaller) -> None:
-        self._shared = caller
+    def __init__(self, caller: Caller, thread: LoopThread) -> None:
+        self.__dict__.update(vars(caller))
+        self._thread = thread
 
-    async def call(self, answer: Answer[Any, R], **fields: Any) -> R:
-        """Ask with these fields; null ones are left out."""
-        return await asyncio.wrap_future(self._shared.start(lambda own: own.call(answer, **fields)))
-
-    async def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
-        """Publish a turn with these fields; its id, by which a repetition is known."""
-        return await asyncio.wrap_future(self._shared.start(lambda own: own.publish(incognito=incognito, **fields)))
-
-    async def forget_conversation(self, conversation_id: str, space: str | None) -> TruncateReply:
-        """Forget what was said in a conversation, in one space or in all."""
-        work = self._shared.start(lambda own: own.forget_conversation(conversation_id, space))
-        return await asyncio.wrap_future(work)
+    async def _within(self, send: Callable[[float], Awaitable[T]], *, repeatable: bool) -> T:
+        return await asyncio.wrap_future(self._thread.start(super()._within(send, repeatable=repeatable)))
 
     async def close(self) -> None:
         """Nothing: whoever made the memory closes it."""
 
 
-async def _next(lines: AsyncIterator[str]) -> str | None:
-    return await anext(lines, None)
-
-
-def _made(model: type[Any], given: dict[str, Any]) -> Any:
+def _made(model: type[Any], unless_given: dict[str, Any], **given: Any) -> Any:
+    """A message; what is None is left out."""
     try:
-        made = model.model_validate(given)
+        made = model.model_validate(unless_given | {name: one for name, one in given.items() if one is not None})
         made.model_dump_json()
     except ValidationError as error:
         raise invalid(error) from None

@@ -9,7 +9,6 @@ runner = Runner(app_name="helper", agent=agent, session_service=sessions, memory
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -21,10 +20,8 @@ from google.genai.types import Content, Part
 
 from contracts.v1.retrieval import RetrievedItem
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, expect, looked_up
-from memorybus_client.learning import beginning
-
-log = logging.getLogger(__name__)
+from memorybus_client.errors import expect
+from memorybus_client.learning import beginning, recalled
 
 
 class MemorybusMemoryService(BaseMemoryService):
@@ -104,19 +101,10 @@ class MemorybusMemoryService(BaseMemoryService):
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find what matters for a query."""
+        space, limit, budget = self._space or app_name, self._limit, self._token_budget
         async with self._memory_of(user_id) as memory:
-            try:
-                found = await memory.recall(
-                    beginning(query)[:8192],
-                    space=self._space or app_name,
-                    limit=self._limit,
-                    token_budget=self._token_budget,
-                )
-                looked_up(found)
-            except MemorybusError as error:
-                log.warning("memory could not be asked: %s", error)
-                return SearchMemoryResponse()
-        return SearchMemoryResponse(memories=[_memory(item) for item in found.items])
+            found = await recalled(memory, query, space=space, limit=limit, token_budget=budget)
+        return SearchMemoryResponse(memories=[_memory(item) for item in found.items] if found else [])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget a memory that a search found."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
+from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import MOST_TEXT_BYTES, Role
 from memorybus_client.aio import AsyncMemory
 from memorybus_client.caller import SharedCaller
-from memorybus_client.errors import MemorybusError, Unavailable, expect
+from memorybus_client.errors import MemorybusError, Unavailable, expect, looked_up
 from memorybus_client.sync import Memory
 
 log = logging.getLogger(__name__)
+
+LONGEST_QUERY = 8192
 
 Said = Iterable[tuple[Role, str]]
 """Who said what, in order; what is blank says nothing."""
@@ -27,13 +31,22 @@ def awaited(memory: AsyncMemory | Memory) -> AsyncMemory:
         expect(memory, AsyncMemory)
         return memory
     shared = AsyncMemory.__new__(AsyncMemory)
-    shared._caller = SharedCaller(memory._caller)
+    shared._caller = SharedCaller(memory._awaited._caller, memory._thread)
     return shared
 
 
 def beginning(text: str) -> str:
     """As much of a text as a turn may hold; half of a pair of characters, which no text may have, becomes "?"."""
     return text.encode(errors="replace")[:MOST_TEXT_BYTES].decode(errors="ignore")
+
+
+async def recalled(memory: AsyncMemory, query: str, **asked: Any) -> RetrieveReply | None:
+    """What memory knows of the beginning of a query; None where it could not be asked, which the log tells."""
+    try:
+        return looked_up(await memory.recall(beginning(query)[:LONGEST_QUERY], **asked))
+    except MemorybusError as error:
+        log.warning("memory could not be asked: %s", error)
+        return None
 
 
 class Exchange:
@@ -90,16 +103,8 @@ async def alearn(
 
 def learn(memory: Memory, exchange: Exchange, said: Said, *, conversation_id: str | None, space: str | None) -> None:
     """The same for programs without an event loop."""
-    for role, text in exchange.until_answered(said):
-        if exchange.may_tell(role, text):
-            try:
-                turn = memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
-                exchange.note(role, kept=turn.kept)
-            except MemorybusError as error:
-                exchange.note(role, kept=False)
-                log.warning(_NOT_LEARNED, error)
-                if isinstance(error, Unavailable):
-                    break
+    work = alearn(memory._awaited, exchange, said, conversation_id=conversation_id, space=space)
+    memory._thread.run(work)
 
 
 _NOT_LEARNED = "memory did not learn what was said: %s"

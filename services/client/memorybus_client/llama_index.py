@@ -19,8 +19,8 @@ from pydantic import Field, PrivateAttr
 
 from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, looked_up
-from memorybus_client.learning import awaited, beginning
+from memorybus_client.errors import MemorybusError
+from memorybus_client.learning import awaited, beginning, recalled
 from memorybus_client.sync import Memory
 
 log = logging.getLogger(__name__)
@@ -51,10 +51,8 @@ class MemorybusBlock(BaseMemoryBlock[str]):
     ) -> str:
         """Ask first, so that the question does not find itself; then learn."""
         asked = next((one.content for one in reversed(messages or []) if one.role == "user" and one.content), None)
-        try:
-            known = await self._known(asked) if asked else ""
-        except MemorybusError as error:
-            log.warning("memory could not be asked: %s", error)
+        known = await self._known(asked) if asked else ""
+        if known is None:
             return ""
         await self._learn(messages or [], session_id)
         return known
@@ -67,11 +65,10 @@ class MemorybusBlock(BaseMemoryBlock[str]):
         """Nothing, where it takes too much room: a part of it would have lost its frame."""
         return None
 
-    async def _known(self, query: str) -> str:
-        reply = await awaited(self.memory).recall(
-            beginning(query)[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
-        )
-        return looked_up(reply).context
+    async def _known(self, query: str) -> str | None:
+        memory, budget = awaited(self.memory), self.token_budget
+        reply = await recalled(memory, query, space=self.space, limit=self.limit, token_budget=budget)
+        return reply.context if reply is not None else None
 
     async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
         for message in messages:

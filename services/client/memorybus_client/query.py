@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, looked_up
-from memorybus_client.learning import beginning
+from memorybus_client.learning import LONGEST_QUERY, recalled
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,6 @@ INSTRUCTIONS = (
     "not returned."
 )
 
-_LONGEST_QUERY = 8192
 _KINDS: dict[MemoryType, tuple[EntryType, ...]] = {
     "fact": ("fact",),
     "preference": ("preference", "instruction"),
@@ -92,20 +90,13 @@ async def query_memory(
     min_score: float = 0.3,
 ) -> MemoryAnswer:
     """Ask what is remembered; where that fails the answer is empty, and says so."""
-    if len(query) > _LONGEST_QUERY:
-        log.warning("a query of %d characters is cut to %d", len(query), _LONGEST_QUERY)
-    try:
-        reply = await memory.recall(
-            beginning(query)[:_LONGEST_QUERY],
-            types=[type for kind in types or () for type in _KINDS[kind]],
-            space=space,
-            limit=limit,
-            token_budget=token_budget,
-            min_score=min_score,
-        )
-        looked_up(reply)
-    except MemorybusError as error:
-        log.warning("memory could not be asked: %s", error)
+    if len(query) > LONGEST_QUERY:
+        log.warning("a query of %d characters is cut to %d", len(query), LONGEST_QUERY)
+    kinds = [type for kind in types or () for type in _KINDS[kind]]
+    reply = await recalled(
+        memory, query, types=kinds, space=space, limit=limit, token_budget=token_budget, min_score=min_score
+    )
+    if reply is None:
         return MemoryAnswer(memories=[], metadata=AnswerMetadata(count=0, truncated=False), error=True)
     memories = [_recalled(item, token_budget) for item in reply.items]
     return MemoryAnswer(memories=memories, metadata=AnswerMetadata(count=len(memories), truncated=reply.truncated))

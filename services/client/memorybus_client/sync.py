@@ -1,45 +1,35 @@
-"""The memory of one user, for programs without an event loop. Made from `aio.py`: change that."""
+"""The memory of one user, for programs without an event loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from functools import wraps
 from types import TracebackType
-from typing import Any, Literal, Self
-from uuid import uuid4
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from contracts import flow
-from contracts.paths import TruncateReply
-from contracts.v1.audit import AuditReply
-from contracts.v1.cards import CardsReply, NamesReply
-from contracts.v1.chat import CommandReply
-from contracts.v1.commands import EraseReceipt, ForgetReceipt, ListReply, StatusReply
-from contracts.v1.conflicts import ConflictsReply, ResolveReply
-from contracts.v1.control import IncognitoReply, SettingName, SettingsChange, SettingsReply
-from contracts.v1.edits import BulkReply, HistoryReply
-from contracts.v1.entries import Entry, Status
-from contracts.v1.loops import LoopsReply, OpenLoop, State, Wanted
-from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
-from contracts.v1.profile import DecideReply, ProfileReply, SeedReply
-from contracts.v1.retrieval import RetrieveReply
-from contracts.v1.sessions import SessionsReply
-from contracts.v1.turns import EntryType, Role
-from memorybus_client.caller import BlockingCaller, TurnId, address
+from memorybus_client.aio import AsyncMemory
+from memorybus_client.caller import LoopThread
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def waited(
+    method: Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Memory, P], T]:
+    """The same method for those who wait in it."""
+
+    @wraps(method)
+    def wait(self: Memory, /, *given: P.args, **named: P.kwargs) -> T:
+        return self._thread.run(method(self._awaited, *given, **named))
+
+    return wait
 
 
 class Memory:
-    """What a running memorybus keeps of one user.
-
-    `url` is the HTTP edge (`http://…`) or the bus (`nats://…`, as `memorybus address` prints it); without one it is
-    MEMORYBUS_URL, else the HTTP edge on this machine. Give `key`, an API key or a JWT, which names the user, or else
-    `user`; never both. A call takes no longer than `timeout` seconds in all; it is tried again `retries` times at
-    most, where that does no harm. `options` go to `httpx.AsyncClient` or `nats.connect`: certificates, credentials,
-    proxies.
+    """What a running memorybus keeps of one user: an `AsyncMemory` whose methods are waited for.
 
     Threads may share it. Once closed, and in a process forked from the one that made it, every method raises `Misused`.
-
-    Every method raises `Unavailable` where nothing answers and `RequestFailed` where memorybus answers with an error.
-    Arguments that are None are not sent; what they mean stands in the contract, at the request of the same name.
     """
 
     def __init__(
@@ -52,9 +42,8 @@ class Memory:
         retries: int = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._caller = BlockingCaller(
-            address(url), user=user, key=key, timeout=timeout, retries=retries, options=options or {}
-        )
+        self._awaited = AsyncMemory(url, user=user, key=key, timeout=timeout, retries=retries, options=options)
+        self._thread = LoopThread()
 
     def __enter__(self) -> Self:
         return self
@@ -66,344 +55,49 @@ class Memory:
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._caller.close()
+        self._thread.end(self._awaited.close)
 
-    def remember(
-        self,
-        text: str,
-        *,
-        type: EntryType | None = None,
-        tags: Sequence[str] | None = None,
-        space: str | None = None,
-        source_ids: Sequence[str] | None = None,
-        persona_id: str | None = None,
-        speaker: str | None = None,
-        manually_saved: bool | None = None,
-    ) -> Entry:
-        """Remember this; the entry that now says it, which may be an older one that said the same."""
-        reply = self._caller.call(
-            flow.CREATE,
-            text=text,
-            type=type,
-            tags=tags,
-            space=space,
-            source_ids=source_ids,
-            persona_id=persona_id,
-            speaker=speaker,
-            manually_saved=manually_saved,
-            correlation_id=str(uuid4()),  # sent again it is the same request
-        )
-        return reply.entry
-
-    def recall(
-        self,
-        query: str,
-        *,
-        space: str | None = None,
-        limit: int | None = None,
-        token_budget: int | None = None,
-        types: Sequence[EntryType] | None = None,
-        theme: str | None = None,
-        tags: Sequence[str] | None = None,
-        recency_days: float | None = None,
-        min_score: float | None = None,
-        persona_id: str | None = None,
-        conversation_id: str | None = None,
-        now: datetime | None = None,
-        time_zone: str | None = None,
-        explain: bool | None = None,
-        asked_in: str | None = None,
-        incognito: bool | None = None,
-    ) -> RetrieveReply:
-        """Ask what matters now; `context` of the reply is ready to inject into a prompt."""
-        return self._caller.call(
-            flow.RETRIEVE,
-            query=query,
-            space=space,
-            limit=limit,
-            token_budget=token_budget,
-            types=types,
-            theme=theme,
-            tags=tags,
-            recency_days=recency_days,
-            min_score=min_score,
-            persona_id=persona_id,
-            conversation_id=conversation_id,
-            now=now,
-            time_zone=time_zone,
-            explain=explain,
-            asked_in=asked_in,
-            incognito=incognito,
-        )
-
-    def publish(
-        self,
-        text: str,
-        *,
-        role: Role = "user",
-        conversation_id: str | None = None,
-        turn_id: str | None = None,
-        created_at: datetime | None = None,
-        space: str | None = None,
-        type: EntryType | None = None,
-        tags: Sequence[str] | None = None,
-        source_ids: Sequence[str] | None = None,
-        persona_id: str | None = None,
-        speaker: str | None = None,
-        manually_saved: bool | None = None,
-        incognito: bool = False,
-    ) -> TurnId:
-        """Publish a turn of a chat; its id. From then on it is not lost, and a moment later it is found.
-
-        The same `turn_id` again has no further effect. An incognito turn is kept nowhere. Whether another is `kept`,
-        as far as its user has decided, the id tells over HTTP; over the bus it is None, and ingest decides.
-        """
-        return self._caller.publish(
-            incognito=incognito,
-            text=text,
-            role=role,
-            conversation_id=conversation_id,
-            turn_id=turn_id,
-            created_at=created_at,
-            space=space,
-            type=type,
-            tags=tags,
-            source_ids=source_ids,
-            persona_id=persona_id,
-            speaker=speaker,
-            manually_saved=manually_saved,
-        )
-
-    def get(self, id: str) -> Entry:
-        """One entry, by its id or a beginning of eight characters or more."""
-        return (self._caller.call(flow.GET, id=id)).entry
-
-    def list(
-        self,
-        *,
-        space: str | None = None,
-        q: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-        types: Sequence[EntryType] | None = None,
-        tags: Sequence[str] | None = None,
-        theme: str | None = None,
-        persona_id: str | None = None,
-        conversation_id: str | None = None,
-        pinned: bool | None = None,
-        manually_saved: bool | None = None,
-        status: Status | None = None,
-    ) -> ListReply:
-        """One page of entries, those said last first, `limit` at most and no more than a reply holds.
-
-        While there is a `next_cursor` there are more: given as `cursor` it asks for the next page.
-        """
-        return self._caller.call(
-            flow.LIST,
-            space=space,
-            q=q,
-            limit=limit,
-            cursor=cursor,
-            types=types,
-            tags=tags,
-            theme=theme,
-            persona_id=persona_id,
-            conversation_id=conversation_id,
-            pinned=pinned,
-            manually_saved=manually_saved,
-            status=status,
-        )
-
-    def update(
-        self,
-        id: str,
-        *,
-        text: str | None = None,
-        type: EntryType | None = None,
-        tags: Sequence[str] | None = None,
-        themes: Sequence[str] | None = None,
-        manually_saved: bool | None = None,
-        version: int | None = None,
-        redact: bool | None = None,
-    ) -> Entry:
-        """Correct an entry; with `version` only while nobody changed it since."""
-        reply = self._caller.call(
-            flow.UPDATE,
-            id=id,
-            text=text,
-            type=type,
-            tags=tags,
-            themes=themes,
-            manually_saved=manually_saved,
-            version=version,
-            redact=redact,
-        )
-        return reply.entry
-
-    def pin(self, id: str) -> Entry:
-        """Pin an entry: it is never trimmed, and every context begins with it."""
-        return (self._caller.call(flow.PIN, id=id)).entry
-
-    def unpin(self, id: str) -> Entry:
-        """Unpin an entry."""
-        return (self._caller.call(flow.UNPIN, id=id)).entry
-
-    def forget(self, id: str, *, may_return: bool = False) -> ForgetReceipt:
-        """Forget an entry, with all that says it: for 24 hours the same is refused, unless it `may_return`."""
-        return (self._caller.call(flow.FORGET, id=id, may_return=may_return or None)).receipt
-
-    def forget_conversation(self, conversation_id: str, *, space: str | None = None) -> TruncateReply:
-        """Forget what was said in a conversation alone, in one space or in all, but what is pinned or saved."""
-        return self._caller.forget_conversation(conversation_id, space)
-
-    def history(self, id: str) -> HistoryReply:
-        """Ask what an entry said before."""
-        return self._caller.call(flow.HISTORY, id=id)
-
-    def bulk(
-        self,
-        ids: Sequence[str],
-        action: Literal["pin", "unpin", "forget", "tag", "untag"],
-        *,
-        tags: Sequence[str] | None = None,
-    ) -> BulkReply:
-        """Do the same to entries, by their whole ids."""
-        return self._caller.call(flow.BULK, ids=ids, action=action, tags=tags)
-
-    def themes(self, *, space: str | None = None) -> ThemesReply:
-        """List the themes, those with most entries first."""
-        return self._caller.call(flow.THEMES, space=space)
-
-    def save_theme(self, slug: str, display_name: str, *, description: str | None = None) -> Theme:
-        """Describe a theme."""
-        reply = self._caller.call(flow.THEME_SAVE, slug=slug, display_name=display_name, description=description)
-        return reply.theme
-
-    def remove_theme(self, slug: str) -> ThemeRemoveReply:
-        """Remove a theme; its entries stay."""
-        return self._caller.call(flow.THEME_REMOVE, slug=slug)
-
-    def summary(self, *, space: str | None = None, persona_id: str | None = None) -> SummaryReply:
-        """Ask what there is, in numbers and a few sentences; of what this persona knows."""
-        return self._caller.call(flow.SUMMARY, space=space, persona_id=persona_id)
-
-    def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
-        """Ask what is known of the user, fact by fact, now or as of a moment."""
-        return self._caller.call(flow.PROFILE, space=space, as_of=as_of)
-
-    def decide_fact(self, id: str, *, is_so: bool | None) -> DecideReply:
-        """Say whether a fact of the profile is so, by its id; None leaves it to what is read in its entry."""
-        return self._caller.call(flow.DECIDE, id=id, is_so=is_so)
-
-    def seed(self, facts: Sequence[str], *, space: str | None = None) -> SeedReply:
-        """Give what is known of the user from the start, a sentence each; given again, it changes nothing."""
-        return self._caller.call(flow.SEED, facts=facts, space=space)
-
-    def cards(self, *, name: str | None = None, space: str | None = None) -> CardsReply:
-        """Show what matters of each person, project and event, and which names may be of one person."""
-        return self._caller.call(flow.CARDS, name=name, space=space)
-
-    def decide_names(self, one: str, other: str, *, same: bool | None) -> NamesReply:
-        """Decide whether two names are of one person; None leaves it to memorybus again."""
-        return self._caller.call(flow.NAMES, one=one, other=other, same=same)
-
-    def loops(self, *, state: Wanted = "open", space: str | None = None, persona_id: str | None = None) -> LoopsReply:
-        """List what is still to be done; with another state what is done or dropped, or all of it."""
-        return self._caller.call(flow.LOOPS, state=state, space=space, persona_id=persona_id)
-
-    def settle(self, id: str, state: State | None) -> OpenLoop:
-        """Say what became of what was to be done; None leaves it to what is said later."""
-        return (self._caller.call(flow.SETTLE, id=id, state=state)).loop
-
-    def conflicts(
-        self, *, space: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> ConflictsReply:
-        """List statements that cannot both be true and that nobody has decided about, the latest first."""
-        return self._caller.call(flow.CONFLICTS, space=space, limit=limit, cursor=cursor)
-
-    def resolve(self, newer: str, older: str, *, keep: Literal["new", "old", "both", "open"]) -> ResolveReply:
-        """Decide which of two statements holds, by their ids."""
-        return self._caller.call(flow.RESOLVE, newer=newer, older=older, keep=keep)
-
-    def sessions(
-        self,
-        *,
-        id: str | None = None,
-        space: str | None = None,
-        persona_id: str | None = None,
-        rolling: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> SessionsReply:
-        """List sessions, the latest first; with `id`, one and its summary; with `rolling`, that of a conversation."""
-        asked = {"space": space, "persona_id": persona_id, "rolling": rolling, "limit": limit, "cursor": cursor}
-        return self._caller.call(flow.SESSIONS, id=id, **asked)
-
-    def status(self) -> StatusReply:
-        """Count what is stored, and what is still on its way."""
-        return self._caller.call(flow.USER_STATUS)
-
-    def settings(self, *, space: str | None = None, conversation_id: str | None = None) -> SettingsReply:
-        """Show what holds in a space; with a conversation also why nothing of it is kept, if so (`refuses`)."""
-        return self._caller.call(flow.SETTINGS, space=space, conversation_id=conversation_id)
-
-    def change_settings(
-        self,
-        change: SettingsChange | None = None,
-        *,
-        space: str | None = None,
-        reset: Sequence[SettingName] | None = None,
-    ) -> SettingsReply:
-        """Decide what holds in a space."""
-        given = change and change.model_dump(exclude_unset=True)
-        return self._caller.call(flow.SETTINGS, space=space, change=given, reset=reset)
-
-    def start_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
-        """Keep nothing of a conversation from now on."""
-        return self._caller.call(flow.INCOGNITO_START, conversation_id=conversation_id, hours=hours)
-
-    def end_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
-        """Keep what is said in a conversation from now on."""
-        return self._caller.call(flow.INCOGNITO_END, conversation_id=conversation_id, hours=hours)
-
-    def command(
-        self,
-        text: str,
-        *,
-        conversation_id: str | None = None,
-        space: str | None = None,
-        shown: Sequence[str] | None = None,
-        listed: bool | None = None,
-        confirm: str | None = None,
-        persona_id: str | None = None,
-    ) -> CommandReply:
-        """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?"."""
-        return self._caller.call(
-            flow.COMMANDS,
-            text=text,
-            conversation_id=conversation_id,
-            space=space,
-            shown=shown,
-            listed=listed,
-            confirm=confirm,
-            persona_id=persona_id,
-        )
-
-    def audit(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        since: datetime | None = None,
-        verbs: Sequence[str] | None = None,
-    ) -> AuditReply:
-        """Ask what was done with the memory, the latest first."""
-        return self._caller.call(flow.USER_AUDIT, limit=limit, cursor=cursor, since=since, verbs=verbs)
+    remember = waited(AsyncMemory.remember)
+    recall = waited(AsyncMemory.recall)
+    publish = waited(AsyncMemory.publish)
+    get = waited(AsyncMemory.get)
+    list = waited(AsyncMemory.list)
+    update = waited(AsyncMemory.update)
+    pin = waited(AsyncMemory.pin)
+    unpin = waited(AsyncMemory.unpin)
+    forget = waited(AsyncMemory.forget)
+    forget_conversation = waited(AsyncMemory.forget_conversation)
+    history = waited(AsyncMemory.history)
+    bulk = waited(AsyncMemory.bulk)
+    themes = waited(AsyncMemory.themes)
+    save_theme = waited(AsyncMemory.save_theme)
+    remove_theme = waited(AsyncMemory.remove_theme)
+    summary = waited(AsyncMemory.summary)
+    profile = waited(AsyncMemory.profile)
+    decide_fact = waited(AsyncMemory.decide_fact)
+    seed = waited(AsyncMemory.seed)
+    cards = waited(AsyncMemory.cards)
+    decide_names = waited(AsyncMemory.decide_names)
+    loops = waited(AsyncMemory.loops)
+    settle = waited(AsyncMemory.settle)
+    conflicts = waited(AsyncMemory.conflicts)
+    resolve = waited(AsyncMemory.resolve)
+    sessions = waited(AsyncMemory.sessions)
+    status = waited(AsyncMemory.status)
+    settings = waited(AsyncMemory.settings)
+    change_settings = waited(AsyncMemory.change_settings)
+    start_incognito = waited(AsyncMemory.start_incognito)
+    end_incognito = waited(AsyncMemory.end_incognito)
+    command = waited(AsyncMemory.command)
+    audit = waited(AsyncMemory.audit)
+    erase = waited(AsyncMemory.erase)
 
     def export(self) -> Iterator[str]:
         """Everything of the user, as lines that `memorybus import` reads."""
-        return self._caller.export()
+        lines = self._awaited.export()
+        while (line := self._thread.run(_next(lines))) is not None:
+            yield line
 
-    def erase(self, *, requested_at: datetime | None = None) -> EraseReceipt:
-        """Remove everything of the user for good; with the `requested_at` of a receipt, how that one stands."""
-        return (self._caller.call(flow.ERASE, requested_at=requested_at)).receipt
+
+async def _next(lines: AsyncIterator[str]) -> str | None:
+    return await anext(lines, None)

@@ -103,8 +103,8 @@ function profile(reply, again) {
   const asked = left.filter((fact) => fact.is_likely).map((fact) => row(claimOf(fact), [
     h('span', { dir: 'auto' }, `“${fact.text}”`), sinceOf(fact), source(fact.source_ids[0]),
   ], decide(fact, true, 'Yes'), decide(fact, false, 'No')));
-  const told = left.filter((fact) => !fact.is_likely).map((fact) => row(fact.text, [
-    sinceOf(fact), fact.decided && h('span', {}, 'as you said'), fact.in_conflict && h('span', {}, 'in conflict'),
+  const told = left.filter((fact) => !fact.is_likely).map((fact) => row(claimOf(fact), [
+    h('span', { dir: 'auto' }, `“${fact.text}”`), sinceOf(fact), fact.decided && h('span', {}, 'as you said'), fact.in_conflict && h('span', {}, 'in conflict'),
     fact.before.length > 0 && h('span', { dir: 'auto' }, `before: ${fact.before[0].text}`), source(fact.source_ids[0]),
   ], ...(fact.id ? [decide(fact, false, 'Not so')] : [])));
   return [

@@ -15,27 +15,24 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
-from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contracts.errors import Unavailable
-from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller, is_unfilled
-from services.gateway.problems import STATUS, Problem, told_by
+from services.gateway.problems import EXPECTED, problem_of
 from services.gateway.proxy.backend import Backend, Backends, Header, is_anthropic, returned
-from services.gateway.proxy.bodies import completed, dumped, read_body
+from services.gateway.proxy.bodies import Reader, completed, dumped, read_body, reader_of
 from services.gateway.proxy.conversations import Key, Recalled
-from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
+from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, HeaderWishes, wishes_of
 from services.gateway.proxy.exchanges import Exchange, conversation_of
 from services.gateway.proxy.memory import ChatMemory
 from services.gateway.proxy.naming import sent_name
 from services.gateway.proxy.people import People, told_of
-from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import (
     NO_PATH,
     Refusal,
@@ -45,7 +42,6 @@ from services.gateway.proxy.refusals import (
 )
 from services.gateway.proxy.settings import ProxySettings
 from services.gateway.proxy.tasks import is_task
-from services.shared.client import RequestFailed
 from services.shared.context.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
 from services.shared.tasks import beside_the_loop
@@ -65,14 +61,11 @@ _UNREACHED = "The model behind the proxy could not be reached: is it where MEMOR
 _BROKEN = "The model behind the proxy closed the connection, or what it sent is no HTTP."
 _SILENT = "The model did not answer within {:g} s; MEMORYBUS_PROXY_TIMEOUT_SECONDS gives it more time."
 _FULL = "Too many long requests are under way: try again."
-_WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space", "memory-task")
-_MAY_BE_EMPTY = ("memory-id", "memory-task")  # as programs send them that have nothing to put there
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
-_MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
 _GRACE = 5.0
+_REHEARSED = b'{"model": "none", "messages": [{"role": "user", "content": "When does my flight to Lisbon leave?"}]}'
 
 
 class Cut(Exception):
@@ -88,7 +81,7 @@ class Passing:
     headers: list[Header]
     exchange: Exchange | None = None
     recalled: Recalled = field(default_factory=Recalled)
-    reader: StreamReader | None = None
+    reader: Reader | None = None
     answered: bool = False
     took_place: bool = False
     is_followed: bool = False
@@ -125,6 +118,15 @@ class Proxy:
                         await asyncio.wait(self._answering)
                     await self._memory.finish()
             await self._backends.close()
+
+    async def rehearse(self) -> None:
+        """Read a chat of nobody, of which nothing is asked or kept, and have ready what asks a model."""
+        if self._backends.openai is None and self._backends.anthropic is None:
+            return
+        await run_in_threadpool(lambda: self._backends.client)  # as Starlette has it, whose threads are new, too
+        path = f"{PREFIX}/chat/completions"
+        request = Request({"type": "http", "method": "POST", "path": path, "headers": [(b"memory-incognito", b"true")]})
+        await self._with_memory(request, Passing(DIALECTS[path], _REHEARSED, []), Caller(f"rehearsal-{uuid4()}"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, for as long as the client is there."""
@@ -228,9 +230,8 @@ class Proxy:
         """
         dialect = passing.dialect
         assert dialect is not None
-        _check_headers(request)
-        named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
+            wished = wishes_of(request.headers)
             read = await _beside(partial(read_body, dialect, passing.body), len(passing.body))
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
@@ -238,13 +239,13 @@ class Proxy:
             passing.headers = [(b"memory-degraded", b"unread")]
             return None
         body, asked = read
-        exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        exchange = await self._exchange(request, caller, asked, wished)
         self._people.see(caller.user_id, exchange.key.name, told_of(request.headers, body))
         await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
             return self._spoken(dialect, spoken, exchange)
-        recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
+        recalled = await self._memory.recall(exchange, asked.wishes.memory_top_k or wished.memory_top_k)
         recent = self._memory.recent(exchange)
         if recalled.block or recent:
             work = partial(completed, dialect, asked, recalled.block, recent)
@@ -320,28 +321,26 @@ class Proxy:
             passing.is_followed = True
             self._memory.following.answered(exchange, id_, passing.recalled)
 
-    async def _exchange(
-        self, request: Request, caller: Caller, asked: Asked, named: str | None, *, incognito: bool
-    ) -> Exchange:
-        space = _text_of(request, "memory-space")
+    async def _exchange(self, request: Request, caller: Caller, asked: Asked, wished: HeaderWishes) -> Exchange:
+        wishes, space = asked.wishes, wished.memory_space
         space = caller.space({"space": space} if space else {}, "default") or "default"
-        named = next((name for name in (asked.memory_id, named) if name and not is_unfilled(name)), None)
+        named = next((name for name in (wishes.memory_id, wished.memory_id) if name and not is_unfilled(name)), None)
         sent = None if named or asked.talk else sent_name(request.headers.items(), asked.stripped)
         is_named = bool(named or asked.talk or sent)
         chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
         name = await beside_the_loop(partial(conversation_of, asked, named or sent, chain), asked.weight)
-        key = Key(caller.user_id, space, name)
         said = self._memory.readable(asked.question) if asked.question else ""
+        is_unknown = chain is not None and not chain.is_known
         return Exchange(
             caller,
-            key,
+            Key(caller.user_id, space, name),
             asked,
             without_blocks(said).strip() or None,
             is_named,
-            incognito or asked.memory_incognito or bool(chain and not chain.is_known),
+            bool(wishes.memory_incognito or wished.memory_incognito or is_unknown),
             chain,
             sends_all=sent is not None,
-            is_task=is_task(asked, _text_of(request, "memory-task"), self._memory.heard(caller.user_id)),
+            is_task=is_task(asked, wished.memory_task, self._memory.conversations.heard(caller.user_id)),
         )
 
     def _spoken(self, dialect: Dialect, text: str, exchange: Exchange) -> Response:
@@ -387,53 +386,9 @@ def _in_words_of_the_api() -> Iterator[None]:
     """Make errors of memorybus refusals, which the API words."""
     try:
         yield
-    except Problem as problem:
-        raise Refusal(STATUS[problem.code][0], problem.code, problem.detail, problem.headers) from None
-    except RequestFailed as error:
-        raise Refusal(STATUS[error.info.code][0], error.info.code, told_by(error)) from None
-    except Unavailable as error:
-        raise Refusal(503, "unavailable", told_by(error)) from None
-    except ValidationError:
-        raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
-
-
-def _check_headers(request: Request) -> None:
-    """Nothing is kept of a chat whose header of memory is misspelt: it may have asked for that."""
-    named = [name for name in request.headers if name.startswith(("memory-", "memory_"))]
-    if unknown := next((name for name in named if name not in _OURS), None):
-        raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
-    if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):
-        raise Refusal(400, "invalid_memory_field", f"The header {twice} came twice: send it once.")
-    if empty := next((name for name in named if not request.headers[name].strip() and name not in _MAY_BE_EMPTY), None):
-        raise Refusal(400, "invalid_memory_field", f"The header {empty} is empty: leave it out, or give it a value.")
-
-
-def _text_of(request: Request, header: str) -> str | None:
-    """The text of a header, UTF-8 and of some length."""
-    raw = request.headers.get(header, "").encode("latin-1")
-    try:
-        text = raw.decode().strip()
-    except UnicodeDecodeError:
-        raise Refusal(400, "invalid_memory_field", f"The header {header} must be UTF-8.") from None
-    if len(text) > _MOST_VALUE or not text.isprintable():
-        raise Refusal(400, "invalid_memory_field", f"The header {header} takes {_MOST_VALUE} characters on one line.")
-    return text or None
-
-
-def _top_k(request: Request) -> int | None:
-    text = _text_of(request, "memory-top-k")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 200):
-        raise Refusal(400, "invalid_memory_field", "The header Memory-Top-K is a whole number from 1 to 200.")
-    return int(text)
-
-
-def _is_set(request: Request, header: str) -> bool:
-    text = (_text_of(request, header) or "false").lower()
-    if text not in _WORDS:
-        raise Refusal(400, "invalid_memory_field", f"The header {header} is true or false.")
-    return _WORDS[text]
+    except EXPECTED as error:
+        problem = problem_of(error)
+        raise Refusal(problem.status, problem.code, problem.detail, problem.headers) from None
 
 
 def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
@@ -456,16 +411,13 @@ def application(proxy: Proxy, origins: frozenset[str]) -> ASGIApp:
     """The proxy, also for the pages of these origins."""
     if not origins:
         return proxy
-    return _ForPages(proxy, origins)
-
-
-class _ForPages(CORSMiddleware):
-    def __init__(self, proxy: Proxy, origins: frozenset[str]) -> None:
-        super().__init__(
-            proxy,
-            allow_origins=sorted(origins),
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["*"],
-            expose_headers=["Memory-Used", "Memory-Conversation", "Memory-Degraded", "X-Request-Id"],
-        )
-        self.most_body = proxy.most_body
+    shown = ["Memory-Used", "Memory-Conversation", "Memory-Degraded", "X-Request-Id"]
+    pages = CORSMiddleware(
+        proxy,
+        allow_origins=sorted(origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=shown,
+    )
+    pages.most_body = proxy.most_body  # type: ignore[attr-defined]
+    return pages

@@ -146,12 +146,17 @@ class Backends:
         Raises:
             httpx.HTTPError: the model was not reached, or did not answer.
         """
+        request.extensions["timeout"] = self.timeout.as_dict()
+        with tracing.span("ask model"):
+            return await self.client.send(request, stream=True, follow_redirects=False)
+
+    @property
+    def client(self) -> httpx.AsyncClient:
+        """What asks them; the first time it reads the certificates of authorities, which takes a tenth of a second."""
         if self._client is None:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=_MOST_IDLE, keepalive_expiry=15)
             self._client = httpx.AsyncClient(limits=limits, trust_env=False)
-        request.extensions["timeout"] = self.timeout.as_dict()
-        with tracing.span("ask model"):
-            return await self._client.send(request, stream=True, follow_redirects=False)
+        return self._client
 
     async def close(self) -> None:
         """Close the connections."""

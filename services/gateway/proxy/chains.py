@@ -6,11 +6,11 @@ id is of one user: nobody joins the conversation of another by its id.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from hashlib import sha256
 from typing import NamedTuple
 
 from services.gateway.proxy.dialects import Asked, named_in
+from services.shared.cache import Cache
 
 MOST = 8192
 """Answers from which a request may go on; the oldest goes first."""
@@ -41,7 +41,7 @@ class Chains:
     """The conversations behind the answers of late."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str], Chain] = OrderedDict()
+        self._held: Cache[tuple[str, str], Chain] = Cache(MOST)
 
     def of(self, user_id: str, asked: Asked) -> Chain | None:
         """The conversation that a request goes on with; None where it names none that the provider keeps."""
@@ -59,25 +59,20 @@ class Chains:
 
     def put(self, user_id: str, answer_id: str, chain: Chain) -> None:
         """A request that goes on from this answer is of this conversation."""
-        if not answer_id or len(answer_id) > 4 * _LONGEST_ID:
-            return
-        self._held[user_id, answer_id] = chain
-        self._held.move_to_end((user_id, answer_id))
-        while len(self._held) > MOST:
-            self._held.popitem(last=False)
+        if answer_id and len(answer_id) <= 4 * _LONGEST_ID:
+            self._held.put((user_id, answer_id), chain)
 
     def forget(self, user_id: str) -> None:
         """Something of the user was removed, which the provider keeps: answers may tell of it."""
-        for key in self._of(user_id):
-            self._held[key] = self._held[key]._replace(is_private=True)
+        for key in self._held:
+            if key[0] == user_id and (chain := self._held.pop(key)):
+                self._held.put(key, chain._replace(is_private=True))
 
     def erase(self, user_id: str) -> None:
         """Know nothing of a user any more."""
-        for key in self._of(user_id):
-            del self._held[key]
-
-    def _of(self, user_id: str) -> list[tuple[str, str]]:
-        return [key for key in self._held if key[0] == user_id]
+        for key in self._held:
+            if key[0] == user_id:
+                self._held.pop(key)
 
 
 def named_after(answer_id: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
 
 from services.gateway.proxy.dialects import Said
+from services.shared.cache import Cache
 
 MOST = 512
 """Conversations that are kept in mind; the one that was quiet longest goes first."""
@@ -59,10 +60,9 @@ class Conversation:
 
     recent: deque[Said]
     memories: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_MEMORIES))
-    blocks: OrderedDict[str, Recalled] = field(default_factory=OrderedDict)
+    blocks: Cache[str, Recalled] = field(default_factory=lambda: Cache(_MOST_BLOCKS))
     shown: tuple[str, ...] = ()
     listed: bool = False
-    seen_at: float = 0.0
     choosing: str = ""
     options: tuple[str, ...] = ()
     spoken: str = ""
@@ -73,10 +73,7 @@ class Conversation:
 
     def put_block(self, question: str, recalled: Recalled) -> None:
         """Keep what a prompt was completed with, for the requests that go on with results of tools."""
-        self.blocks[question] = recalled
-        self.blocks.move_to_end(question)
-        while len(self.blocks) > _MOST_BLOCKS:
-            self.blocks.popitem(last=False)
+        self.blocks.put(question, recalled)
         fresh = (memory for memory in recalled.memories if memory not in self.memories)
         self.memories.extend(fresh)
         self.shown = recalled.ids
@@ -134,35 +131,29 @@ class Conversations:
 
     def __init__(self, recent_turns: int) -> None:
         self._recent_turns = recent_turns
-        self._held: OrderedDict[Key, Conversation] = OrderedDict()
+        self._held: Cache[Key, Conversation] = Cache(MOST, seconds=QUIET_SECONDS)
 
     def of(self, key: Key) -> Conversation:
         """A conversation, as the one that was heard last."""
-        now = time.monotonic()
-        found = self._held.pop(key, None)
-        if found is None or now - found.seen_at > QUIET_SECONDS:
-            found = Conversation(deque(maxlen=self._recent_turns))
-        found.seen_at = now
-        self._held[key] = found
-        self._drop(now)
+        found = self._held.get(key) or Conversation(deque(maxlen=self._recent_turns))
+        self._held.put(key, found)
+        while (quiet := next(iter(self._held))) not in self._held:
+            self._held.pop(quiet)
         return found
 
     def go_on(self, begun: Key, key: Key) -> None:
         """Have a conversation that got its name by its first answer begin with what was said until then."""
         first = self.of(begun)
-        fresh = replace(first, recent=first.recent.copy(), memories=first.memories.copy(), blocks=OrderedDict())
-        self._held[key] = fresh
+        blocks = Cache[str, Recalled](_MOST_BLOCKS)
+        self._held.put(key, replace(first, recent=first.recent.copy(), memories=first.memories.copy(), blocks=blocks))
 
     def heard(self, user_id: str) -> list[str]:
         """What a user said last in each of the conversations heard last, and what was answered, by turns."""
-        theirs = (held for key, held in reversed(self._held.items()) if key.user_id == user_id)
-        return [turn.text for held in islice(theirs, _MOST_HEARD) for turn in held.recent if turn.text]
+        theirs = (self._held.get(key) for key in reversed([*self._held]) if key.user_id == user_id)
+        return [turn.text for held in islice(filter(None, theirs), _MOST_HEARD) for turn in held.recent if turn.text]
 
     def forget(self, user_id: str) -> None:
         """Keep nothing of a user in mind: something of theirs was removed."""
-        for key in [key for key in self._held if key.user_id == user_id]:
-            del self._held[key]
-
-    def _drop(self, now: float) -> None:
-        while len(self._held) > MOST or now - next(iter(self._held.values())).seen_at > QUIET_SECONDS:
-            self._held.popitem(last=False)
+        for key in self._held:
+            if key.user_id == user_id:
+                self._held.pop(key)

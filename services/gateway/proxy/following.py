@@ -24,15 +24,7 @@ class Following:
     def __init__(self, edge: Edge, conversations: Conversations) -> None:
         self._memory = edge.memory
         self._conversations = conversations
-        self._chains = Chains()
-
-    def forget(self, user_id: str) -> None:
-        """Something of the user was removed, which the provider keeps: answers may tell of it."""
-        self._chains.forget(user_id)
-
-    def erase(self, user_id: str) -> None:
-        """Know nothing of a user any more."""
-        self._chains.erase(user_id)
+        self.chains = Chains()
 
     async def chain_of(self, user_id: str, space: str, asked: Asked, *, is_named: bool) -> Chain | None:
         """What is known of the conversation that a request goes on with; None where it names none that the provider
@@ -41,7 +33,7 @@ class Following:
         One whose beginning is not known becomes incognito where the user has any that is; it stays unknown where nobody
         can tell.
         """
-        chain = self._chains.of(user_id, asked)
+        chain = self.chains.of(user_id, asked)
         if chain is None or chain.is_known:
             return chain
         if is_named:  # the client tells which it is
@@ -72,7 +64,7 @@ class Following:
         if exchange.is_task:
             self._after_task(exchange, answer_id)
             return
-        chain, name = self._chains.of(exchange.key.user_id, exchange.asked), exchange.key.name
+        chain, name = self.chains.of(exchange.key.user_id, exchange.asked), exchange.key.name
         is_begun = chain is None and not exchange.is_named
         if is_begun and not exchange.wishes_incognito and "incognito" not in recalled.degraded:
             name = named_after(answer_id)
@@ -83,13 +75,13 @@ class Following:
     def _after_task(self, exchange: Exchange, answer_id: str) -> None:
         """Know the answer to a task for one of its conversation, of which all else is as it was."""
         if exchange.asked.has_id and (chain := exchange.chain) is not None and chain.is_known:
-            self._chains.put(exchange.key.user_id, answer_id, chain)
+            self.chains.put(exchange.key.user_id, answer_id, chain)
 
     def replied(self, exchange: Exchange, answer_id: str) -> None:
         """Know the same of an answer to a command, of which the model knows nothing."""
         if exchange.asked.has_id:
             self._conversations.of(exchange.key).spoken_id = answer_id
-            chain = self._chains.of(exchange.key.user_id, exchange.asked)  # something may have been forgotten since
+            chain = self.chains.of(exchange.key.user_id, exchange.asked)  # something may have been forgotten since
             self._put(exchange, answer_id, chain or Chain(exchange.key.name))
 
     def _put(self, exchange: Exchange, answer_id: str, chain: Chain) -> None:
@@ -99,7 +91,7 @@ class Following:
         goes_on = before is not None and before.is_announced and (not question or verb_of(question) is not None)
         chain = chain._replace(is_announced=goes_on or announces(question), is_known=True)
         for id_ in filter(None, (answer_id, asked.talk)):
-            self._chains.put(exchange.key.user_id, id_, chain)
+            self.chains.put(exchange.key.user_id, id_, chain)
 
     def go_on(self, exchange: Exchange, answer_id: str) -> None:
         """Have a conversation that got its name by this answer go on where it is."""

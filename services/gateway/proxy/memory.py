@@ -11,18 +11,16 @@ from functools import cache, partial
 from itertools import islice
 from uuid import uuid5
 
-from pydantic import ValidationError
-
 from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
-from contracts.paths import VERB_OF
 from contracts.ports import TokenCounter
 from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Role, Turn
 from services.gateway.api import Edge, too_often
-from services.gateway.problems import Problem
+from services.gateway.confined import changes_nothing
+from services.gateway.problems import EXPECTED, problem_of
 from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
 from services.gateway.proxy.dialects import Said
 from services.gateway.proxy.exchanges import Exchange, flat
@@ -49,7 +47,6 @@ from services.gateway.proxy.withheld import (
     learned_from,
     told_in,
 )
-from services.gateway.spoken import changes_nothing
 from services.shared.client import RequestFailed
 from services.shared.context.echoes import is_influenced, memories_in, without_blocks
 from services.shared.context.overview import Line, with_overview
@@ -63,7 +60,6 @@ from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 
 log = logging.getLogger(__name__)
 
-_RETRIEVE = VERB_OF[flow.RETRIEVE.subject]
 _LONGEST_QUERY = 8192
 _MOST_UNDER_WAY = 256
 _MOST_ASKING = 4
@@ -100,15 +96,15 @@ class ChatMemory:
     def __init__(self, edge: Edge, settings: ProxySettings, counter: Callable[[], TokenCounter]) -> None:
         self._edge = edge
         self._settings = settings
-        self._conversations = Conversations(settings.proxy_recent_turns)
+        self.conversations = Conversations(settings.proxy_recent_turns)
         self._under_way: set[asyncio.Task[None]] = set()
         self._answering: dict[int, _Answering] = {}  # by the identity of its exchange
         self._asking = asyncio.Semaphore(_MOST_ASKING)
         self._overviews = Overviews(edge, settings)
         self._counter = cache(counter)
-        self.following = Following(edge, self._conversations)
-        edge.removals.on_removal(self._conversations.forget)
-        edge.removals.on_removal(self.following.forget)
+        self.following = Following(edge, self.conversations)
+        edge.removals.on_removal(self.conversations.forget)
+        edge.removals.on_removal(self.following.chains.forget)
         edge.removals.on_erasure(self._let_go)
 
     def readable(self, question: str) -> str:
@@ -119,7 +115,7 @@ class ChatMemory:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
         if exchange.is_task:
             return Recalled(degraded=("task",), is_kept=False)
-        conversation = self._conversations.of(exchange.key)
+        conversation = self.conversations.of(exchange.key)
         conversation.listed = False
         question = exchange.question or ""
         if not question or exchange.incognito:
@@ -160,19 +156,14 @@ class ChatMemory:
         }
         try:
             async with asyncio.timeout(patience), self._asking:
-                raw = await self._edge.ask(exchange.caller, _RETRIEVE, values, patience=patience)
+                reply = await self._edge.reply(exchange.caller, flow.RETRIEVE, values, patience=patience)
         except TimeoutError:
             return Recalled(degraded=("deadline_exceeded",))
-        except Unavailable:
-            return Recalled(degraded=("unavailable",))
-        except RequestFailed as error:
-            return Recalled(degraded=(error.info.code,))
-        except (Problem, ValidationError) as error:
-            log.warning("chat_not_recalled", extra={"error": type(error).__name__})
-            return Recalled(degraded=("invalid_request",))
+        except EXPECTED as error:
+            return Recalled(degraded=(problem_of(error).code,))
         if reading:
             await asyncio.wait(reading, timeout=_MORE_PATIENCE)
-        reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
+        known = self._overviews.known(places)
         before = (*exchange.asked.history, *self._in_mind(exchange))
         work = partial(fresh, exchange, reply, known, before)
         recalled, gone, sent = await beside_the_loop(work, exchange.asked.weight)
@@ -184,10 +175,6 @@ class ChatMemory:
     def _places(self, exchange: Exchange) -> list[Key]:
         needs_summary = exchange.is_named and not exchange.sends_all
         return self._overviews.places(exchange.caller, exchange.key, is_named=needs_summary)
-
-    def heard(self, user_id: str) -> Sequence[str]:
-        """What a user said lately and what was answered, by turns."""
-        return self._conversations.heard(user_id)
 
     async def _with_overview(self, recalled: Recalled, lines: Sequence[Line], room: int) -> Recalled:
         """What was recalled, with these lines at the head of its block."""
@@ -206,7 +193,7 @@ class ChatMemory:
         if not exchange.sends_newest_only or exchange.incognito or not exchange.may_recall:
             return ()
         before = exchange.question if exchange.asked.answering_tools else None
-        return self._conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens, before=before)
+        return self.conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens, before=before)
 
     async def answer(self, exchange: Exchange) -> str | None:
         """The answer to a command, None where a request is none.
@@ -217,7 +204,7 @@ class ChatMemory:
         question, asked = exchange.question, exchange.asked
         if not self._settings.proxy_commands or not question or asked.answering_tools or exchange.is_task:
             return None
-        conversation = self._conversations.of(exchange.key)
+        conversation = self.conversations.of(exchange.key)
         if asked.wants_form:  # which the answer to a command has not; a wish that nothing be kept holds
             if exchange.wishes_incognito:
                 await self._spoken(exchange, conversation, _GO_INCOGNITO)
@@ -227,7 +214,7 @@ class ChatMemory:
                 return None
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)
-        after = self._conversations.of(exchange.key)
+        after = self.conversations.of(exchange.key)
         after.spoken, after.spoken_id = flat(spoken or ""), ""
         return spoken
 
@@ -253,7 +240,7 @@ class ChatMemory:
             return None if command.or_chat or changes_nothing(command.verb) else f"{NOT_CHANGED} {why}"
         spoken = await self._obeyed(exchange, conversation, command, text, token)
         if confirmed and spoken:
-            self._conversations.of(exchange.key).decided = exchange.answered, spoken
+            self.conversations.of(exchange.key).decided = exchange.answered, spoken
         return spoken
 
     async def _obeyed(
@@ -300,10 +287,10 @@ class ChatMemory:
         """Keep nothing in mind of what a command removed."""
         user_id = exchange.caller.user_id
         if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
-            self._conversations.forget(user_id)
+            self.conversations.forget(user_id)
             self._overviews.forget(user_id)
         if reply.verb in ("forget", "forget_about", "erase", "correct"):
-            self.following.forget(user_id)
+            self.following.chains.forget(user_id)
         if reply.verb == "erase":
             self._let_go(user_id)
         if reply.verb == "incognito_start":
@@ -337,7 +324,7 @@ class ChatMemory:
             if one.key.user_id == user_id and conversation in (None, one.key.name) and space in (None, one.key.space):
                 one.is_unwanted = True
         if conversation is None:
-            self.following.erase(user_id)
+            self.following.chains.erase(user_id)
 
     async def until_begun(self, exchange: Exchange) -> None:
         """Wait until the first exchange of a conversation is over, which its client has the answer of already."""
@@ -366,7 +353,7 @@ class ChatMemory:
             PROXY_LOST.inc()
             log.warning("exchange_lost", extra={"why": "too many wait for the bus"})
             return
-        conversation = self._conversations.of(exchange.key)
+        conversation = self.conversations.of(exchange.key)
         before = conversation.said_before(exchange.question or "") if exchange.sends_newest_only else ""
         unanswered = [
             (at, _cut(text, self._edge.longest))
@@ -382,7 +369,7 @@ class ChatMemory:
 
     def _keep_in_mind(self, exchange: Exchange, unanswered: Sequence[tuple[int, str]], answer: str) -> tuple[str, ...]:
         """Add to the conversation what was said; what the model had been told, of which the answer may repeat some."""
-        conversation = self._conversations.of(exchange.key)
+        conversation = self.conversations.of(exchange.key)
         told = dict.fromkeys(said.text for said in conversation.recent if said.role == "user")
         sent = [said.text[:LONGEST_SENT] for said in exchange.asked.history if said.role == "user"]
         told |= dict.fromkeys(sent[-MOST_SENT:])

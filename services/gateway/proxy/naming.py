@@ -26,8 +26,12 @@ _RANDOM = re.compile(
 )
 """What is made anew for each chat: a key of a cache may as well be one for all chats of a program."""
 
-_SESSION_OF_USER = re.compile(r"_session_([0-9A-Za-z-]{1,64})\Z")
-_LONGEST_USER = 2048
+SESSION_OF_USER = re.compile(r"_session_([0-9A-Za-z-]*)\Z")
+"""The session behind the id of a user."""
+
+LONGEST_USER = 2048
+"""Characters of the id of a user that are looked at."""
+
 _LONGEST_ID = 200
 _MOST_FIELDS = 256
 _WORDS = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
@@ -72,17 +76,23 @@ def _in_others(body: Mapping[str, Any]) -> Iterator[str]:
     """What is the id of a conversation by its value alone: in the key of a cache, within the id of a user."""
     metadata = body.get("metadata")
     for user in (metadata.get("user_id") if isinstance(metadata, dict) else None, body.get("user")):
-        if isinstance(user, str) and len(user) <= _LONGEST_USER and (id_ := _session_of(user)):
+        match fields_of(user):
+            case str() as text if found := SESSION_OF_USER.search(text):
+                id_ = _id(found[1])
+            case dict() as fields if isinstance(user, str):
+                id_ = _named(fields.items())
+            case _:
+                id_ = None
+        if id_:
             yield id_
     if (id_ := _id(body.get("prompt_cache_key"))) and _RANDOM.fullmatch(id_):
         yield id_
 
 
-def _session_of(user: str) -> str | None:
-    """The session within the id of a user: at its end, or in its JSON."""
-    if found := _SESSION_OF_USER.search(user):
-        return _id(found[1])
+def fields_of(user: Any) -> Any:
+    """What the id of a user holds: fields, where it has them as JSON."""
+    if not isinstance(user, str) or not user.lstrip().startswith("{"):
+        return user
     with suppress(ValueError, RecursionError):
-        if user.lstrip().startswith("{") and isinstance(fields := json.loads(user), dict):
-            return _named(fields.items())
-    return None
+        return json.loads(user[:LONGEST_USER])
+    return user

@@ -8,23 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from contracts import flow
-from contracts.errors import Unavailable
-from contracts.paths import VERB_OF
-from contracts.v1.profile import ProfileReply
-from contracts.v1.sessions import SessionsReply
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.gateway.problems import Problem
+from services.gateway.problems import EXPECTED
 from services.gateway.proxy.conversations import Key
 from services.gateway.proxy.settings import ProxySettings
-from services.shared.client import RequestFailed
+from services.shared.cache import Cache
 from services.shared.context.overview import Line, card_lines, summary_lines
 from services.shared.tasks import end
 
@@ -33,25 +26,17 @@ log = logging.getLogger(__name__)
 FRESH_SECONDS = 300.0
 """After so long what was read is not told any more."""
 
-_PROFILE, _SESSIONS = VERB_OF[flow.PROFILE.subject], VERB_OF[flow.SESSIONS.subject]
 _MOST = 512
 _AFTER = 1.0  # seconds until what was said is among the memories, mostly
 _SHARE = 0.02  # of the time that goes into reading anew
-_QUICK = 0.05
 _PATIENCE = 5.0
 _AT_ONCE = 2
 _CHARACTERS = 4  # of a token, nearly
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     lines: list[Line]
-    at: float
-    took: float
-
-    @property
-    def age(self) -> float:
-        return time.monotonic() - self.at
+    again_from: float
 
 
 class Overviews:
@@ -60,7 +45,7 @@ class Overviews:
     def __init__(self, edge: Edge, settings: ProxySettings) -> None:
         self._edge = edge
         self._settings = settings
-        self._held: OrderedDict[Key, _Read] = OrderedDict()
+        self._held: Cache[Key, _Read] = Cache(_MOST, seconds=FRESH_SECONDS)
         self._reading: dict[Key, asyncio.Task[None]] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
         edge.removals.on_removal(self.forget)
@@ -75,30 +60,24 @@ class Overviews:
         return found
 
     def begin(self, caller: Caller, places: Iterable[Key]) -> list[asyncio.Task[None]]:
-        """Read what is not known and takes no time, beside everything else; what is being read of it."""
-        begun = []
-        for key in places:
-            read = self._held.get(key)
-            if read is None or (read.age >= FRESH_SECONDS and read.took < _QUICK):
-                begun.append(self._read(caller, key, after=0.0))
-        return begun
+        """Read what is not known, beside everything else; what is being read of it."""
+        return [self._read(caller, key, after=0.0) for key in places if key not in self._held]
 
     def known(self, places: Collection[Key]) -> list[Line]:
         """What is known of them by now."""
-        read = (self._held.get(key) for key in places)
-        return [line for one in read if one is not None and one.age < FRESH_SECONDS for line in one.lines]
+        return [line for read in map(self._held.get, places) if read is not None for line in read.lines]
 
     def renew(self, caller: Caller, places: Iterable[Key]) -> None:
         """Read them again, once what was just said is remembered; what takes long is read less often."""
         for key in places:
             read = self._held.get(key)
-            if read is None or read.age >= read.took / _SHARE:
+            if read is None or time.monotonic() >= read.again_from:
                 self._read(caller, key, after=_AFTER)
 
     def forget(self, user_id: str) -> None:
         """Keep nothing of a user, and nothing that is being read: something of theirs was removed."""
         for key in [key for key in self._held if key.user_id == user_id]:
-            del self._held[key]
+            self._held.pop(key)
         for key in [key for key in self._reading if key.user_id == user_id]:
             self._reading.pop(key).cancel()
 
@@ -119,19 +98,15 @@ class Overviews:
             began = time.monotonic()
             try:
                 lines = await (self._summary(caller, key) if key.name else self._cards(caller, key))
-            except (Unavailable, RequestFailed, Problem, ValidationError) as error:
+            except EXPECTED as error:
                 log.info("overview_not_read", extra={"error": type(error).__name__})
                 return
             now = time.monotonic()
-        self._held[key] = _Read(lines, now, now - began)
-        self._held.move_to_end(key)
-        while len(self._held) > _MOST:
-            self._held.popitem(last=False)
+        self._held.put(key, _Read(lines, now + (now - began) / _SHARE))
 
     async def _cards(self, caller: Caller, key: Key) -> list[Line]:
         values = {"space": key.space, "persona_id": ""}
-        raw = await self._edge.ask(caller, _PROFILE, values, patience=_PATIENCE)
-        return card_lines(ProfileReply.model_validate_json(raw))
+        return card_lines(await self._edge.reply(caller, flow.PROFILE, values, patience=_PATIENCE))
 
     async def _summary(self, caller: Caller, key: Key) -> list[Line]:
         values = {
@@ -141,7 +116,6 @@ class Overviews:
             "space": key.space,
             "persona_id": "",
         }
-        raw = await self._edge.ask(caller, _SESSIONS, values, patience=_PATIENCE)
-        rolling = SessionsReply.model_validate_json(raw).rolling
+        rolling = (await self._edge.reply(caller, flow.SESSIONS, values, patience=_PATIENCE)).rolling
         is_long = rolling and rolling.characters >= _CHARACTERS * self._settings.proxy_summary_trigger_tokens
         return summary_lines(rolling) if rolling and is_long else []

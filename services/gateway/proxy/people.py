@@ -6,16 +6,15 @@ of all. Nothing is decided by what is read here; whoever runs memorybus is told,
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
 from services.gateway.callers import NOBODY, is_unfilled
+from services.gateway.proxy.naming import LONGEST_USER, SESSION_OF_USER, fields_of
+from services.shared.cache import Cache
 from services.shared.telemetry import PROXY_SHARED
 
 log = logging.getLogger(__name__)
@@ -23,14 +22,12 @@ log = logging.getLogger(__name__)
 _MOST_USERS = 4096
 _MOST_TOLD = 8
 _MOST_SEEN = 4
-_LONGEST = 2048
 _NAMING = frozenset({"user", "id", "email", "login", "identifier", "uuid"})
 """How the names of fields end that say who somebody is, not what they may do or what their browser is."""
 
 _PEOPLE = frozenset({"user", "account", "email"})
 _NOT_PEOPLE = frozenset({"agent", "memory", "session", "device", "message", "chat", "role"})
 _WORD = re.compile(r"[a-z]+")
-_SESSION = re.compile(r"_session_[0-9A-Za-z-]*\Z")
 _REMEDY = (
     "have the program send the header Memory-User for each of them, or give each a key of their own; "
     "services/gateway/SETUPS.md says how"
@@ -41,15 +38,12 @@ def told_of(headers: Mapping[str, str], body: Any) -> dict[str, str]:
     """Who a client says asks, by the program and the field that says so."""
     program = headers.get("user-agent", "").partition("/")[0]
     found: dict[str, str] = {}
-    for name, value in (*_in_headers(headers), *_in_body(body)):
+    in_headers = ((name, value) for name, value in headers.items() if _names_people(name))
+    for name, value in (*in_headers, *_in_body(body)):
         value = value.strip()
-        if 0 < len(value) <= _LONGEST and not is_unfilled(value) and len(found) < _MOST_TOLD:
+        if 0 < len(value) <= LONGEST_USER and not is_unfilled(value) and len(found) < _MOST_TOLD:
             found[f"{program} {name}"] = value
     return found
-
-
-def _in_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    return ((name, value) for name, value in headers.items() if _names_people(name))
 
 
 def _names_people(field: str) -> bool:
@@ -69,11 +63,9 @@ def _in_body(body: Any) -> Iterator[tuple[str, str]]:
 
 def _in_value(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """The ids of people within a value: it is one, has them as its fields, or as its JSON; sessions are none."""
-    if isinstance(value, str) and value.lstrip().startswith("{") and len(value) <= _LONGEST:
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+    value = fields_of(value)
     if isinstance(value, str):
-        yield name, _SESSION.sub("", value)
+        yield name, SESSION_OF_USER.sub("", value)
     elif isinstance(value, dict):
         fields = ((field, told) for field, told in value.items() if isinstance(told, str))
         yield from ((f"{name}.{field}", told) for field, told in fields if field == "id" or _names_people(field))
@@ -83,22 +75,16 @@ class People:
     """What was told of the users who asked last, in digests: bounded, and never written anywhere."""
 
     def __init__(self, most: int = _MOST_USERS) -> None:
-        self._most = most
-        self._seen: OrderedDict[str, dict[bytes, dict[bytes, bytes]] | None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._seen)
+        self._seen: Cache[str, dict[bytes, dict[bytes, bytes]]] = Cache(most)
+        self._told: Cache[str, bool] = Cache(most)
 
     def see(self, user_id: str, conversation: str, told: Mapping[str, str]) -> None:
         """Take note of who is said to ask in a conversation; two in two conversations of one user are told of, once."""
-        if not told:
+        if not told or user_id in self._told:
             return
-        seen = self._seen.setdefault(user_id, {})
-        self._seen.move_to_end(user_id)
-        if len(self._seen) > self._most:
-            self._seen.popitem(last=False)
-        if seen is not None and any(_are_several(seen, conversation, *one) for one in told.items()):
-            self._seen[user_id] = None  # told of
+        self._seen.put(user_id, seen := self._seen.get(user_id) or {})
+        if any(_are_several(seen, conversation, *one) for one in told.items()):
+            self._told.put(user_id, True)
             PROXY_SHARED.inc()
             user = user_id if user_id == NOBODY else "one with a name"
             log.warning("several_people", extra={"user": user, "remedy": _REMEDY})

@@ -6,10 +6,10 @@ from contracts import flow
 from contracts.v1.chat import CommandReply
 from contracts.v1.entries import Entry
 from services.gateway.callers import Caller
+from services.gateway.confined import refuse_beyond
 from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation
 from services.gateway.proxy.exchanges import Exchange, flat
-from services.gateway.spoken import refuse_beyond
 from services.shared.context.passages import snippet
 from services.shared.entities.mentions import mentions
 from services.shared.language.traits import is_mere_question

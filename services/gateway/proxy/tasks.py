@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from services.gateway.callers import is_unfilled
 from services.gateway.proxy.dialects import Asked
-from services.gateway.proxy.dialects.base import TEXT_KINDS, Json, items, member, role_of, string, text_of
+from services.gateway.proxy.dialects.content import (
+    Json,
+    form_of,
+    has_to_call,
+    items,
+    member,
+    role_of,
+    string,
+    text_of,
+)
 from services.shared.privacy.front_ends import Request, sets_task
 from services.shared.privacy.wrappers import spoken_by
 
@@ -18,17 +27,17 @@ _MADE = "_generation"
 _LONGEST_SYSTEM = 4096
 
 
-def is_task(asked: Asked, told: str | None, heard: Sequence[str]) -> bool:
+def is_task(asked: Asked, told: str | bool | None, heard: Sequence[str]) -> bool:
     """Whether nobody said what is asked; `told` is what a header says of it, `heard` what was said lately."""
-    for said in (asked.memory_task, told, _in_metadata(asked.stripped)):
-        word = said.strip().lower() if said is not None else ""
+    for said in (asked.wishes.memory_task, told, _in_metadata(asked.stripped)):
+        word = str(said).strip().lower() if said is not None else ""
         if word in _NO_TASK or not is_unfilled(word):
             return word not in _NO_TASK
     return sets_task(_request(asked, heard))
 
 
 def _in_metadata(body: Json) -> str | None:
-    task = string(member(member(body, "metadata"), "task"))
+    task = string(member(body, "metadata", "task"))
     return task if task.endswith(_MADE) else None
 
 
@@ -36,8 +45,9 @@ def _request(asked: Asked, heard: Sequence[str]) -> Request:
     body = asked.stripped
     system = "\n".join(said.text[:_LONGEST_SYSTEM] for said in asked.history if said.role == "system")
     limits = [limit for limit in (member(body, name) for name in _LIMITS) if type(limit) is int and limit > 0]
+    typed = (_as_typed(member(one, "content")) for one in reversed(asked.messages) if role_of(one) == "user")
     return Request(
-        text=_as_sent(asked),
+        text=next(filter(None, typed), ""),
         system=system,
         before=[text for _, text in asked.unanswered],
         heard=() if any(said.role == "assistant" for said in asked.history) else heard,
@@ -47,40 +57,21 @@ def _request(asked: Asked, heard: Sequence[str]) -> Request:
     )
 
 
-def _as_sent(asked: Asked) -> str:
-    """The newest text in the place of the user with all that a program put around what was typed, but for parts of its
-    own beside it, which tell what happened."""
-    given = member(asked.stripped, "messages") or member(asked.stripped, "input")
-    texts = (_as_typed(member(one, "content")) for one in reversed(items(given)) if role_of(one) == "user")
-    return string(given) or next(filter(None, texts), "")
-
-
 def _as_typed(content: Json) -> str:
-    parts = [part for part in items(content) if text_of([part], TEXT_KINDS)]
-    said = [part for part in parts if spoken_by("user", text_of([part], TEXT_KINDS))]
-    return text_of(said or content, TEXT_KINDS)
+    """A text with all that a program put around what was typed, but for parts of its own beside it, which tell what
+    happened."""
+    said = [part for part in items(content) if (text := text_of([part])) and spoken_by("user", text)]
+    return text_of(said or content)
 
 
 def _fields(body: Json) -> frozenset[str]:
-    """The names of the fields that the answer has to have, by its format or as the arguments of a tool."""
-    formats = (
-        member(member(member(body, "response_format"), "json_schema"), "schema"),
-        member(member(member(body, "text"), "format"), "schema"),
-        member(member(member(body, "output_config"), "format"), "schema"),
-        member(member(body, "output_format"), "schema"),
-        _of_tool(body) if asked_to_call(body) else None,
+    """The names of the fields that the answer has to have, by its format or as the arguments of the only tool."""
+    form, tools = form_of(body), items(member(body, "tools"))
+    tool = tools[0] if len(tools) == 1 and has_to_call(body) else None
+    called = member(tool, "function") or tool
+    schemas = (
+        member(form, "json_schema", "schema") or member(form, "schema"),
+        member(called, "parameters") or member(called, "input_schema"),
     )
-    properties = (member(schema, "properties") for schema in formats)
+    properties = (member(schema, "properties") for schema in schemas)
     return frozenset(name for one in properties if isinstance(one, dict) for name in one)
-
-
-def asked_to_call(body: Json) -> bool:
-    """Whether the answer has to be the call of the only tool that there is."""
-    choice = member(body, "tool_choice")
-    return len(items(member(body, "tools"))) == 1 and (isinstance(choice, dict) or choice in ("required", "any"))
-
-
-def _of_tool(body: Json) -> Json:
-    tool = items(member(body, "tools"))[0]
-    function = member(tool, "function") or tool
-    return member(function, "parameters") or member(function, "input_schema")

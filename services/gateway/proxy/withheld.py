@@ -7,7 +7,6 @@ from itertools import islice
 
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
 from services.gateway.proxy.dialects import Asked, Said
-from services.gateway.proxy.dialects.base import as_sent
 from services.shared.context.echoes import without_blocks, without_echoes, without_words_of
 from services.shared.language.analysis import telling_terms
 from services.shared.language.traits import is_mere_request
@@ -98,7 +97,7 @@ def kept_unanswered(asked: Asked) -> Iterator[tuple[int, str]]:
     for left, (at, text) in zip(range(len(asked.unanswered), 0, -1), asked.unanswered, strict=True):
         text = without_blocks(text).strip()
         is_withheld = is_private(text) or is_announced(others[: len(others) - left])
-        if text and not (is_withheld or verb_of(text) or is_task(as_sent(asked, at))):
+        if text and not (is_withheld or verb_of(text) or is_task(asked.as_sent(at))):
             yield at, text
 
 

@@ -13,7 +13,7 @@ from contracts.ports import Vector
 from contracts.v1.entries import Entry
 from services.shared.context.words import stem
 from services.shared.entities.names import plain_words_of
-from services.shared.language.lexicon import LIGHT
+from services.shared.language.lexicon import WORDS
 from services.shared.language.traits import words_of
 from services.shared.lifecycle.salience import is_small_talk
 
@@ -74,7 +74,7 @@ def _groups(vectors: Vector) -> list[list[int]]:
 def _words(entry: Entry) -> list[str]:
     """The words that may name what an entry is about, each once."""
     words = {word.removesuffix("'s") for word in words_of(entry.text[:_READ])}
-    return [word for word in words if word.isalpha() and len(word) in _LETTERS and word not in LIGHT]
+    return [word for word in words if word.isalpha() and len(word) in _LETTERS and word not in WORDS["light"]]
 
 
 def _stems(entry: Entry) -> set[str]:

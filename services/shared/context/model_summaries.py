@@ -22,7 +22,7 @@ from services.shared.context.summaries import LONGEST, ONE_LINE, Sentence, spans
 from services.shared.context.words import denies, is_denial, stem
 from services.shared.entities.names import FIRST_NAMES
 from services.shared.language import wordlists
-from services.shared.language.lexicon import LIGHT, NEGATIONS
+from services.shared.language.lexicon import WORDS
 from services.shared.language.spelling import NUMBER_WORDS
 from services.shared.language.traits import TOKEN
 from services.shared.privacy.frames import as_stated
@@ -40,7 +40,7 @@ _FIRST_PERSON = frozenset({"i", "we"})
 _words_for = partial(wordlists.words, "model_summaries")
 _BARE_VERBS, _SPEAKERS = _words_for("bare verbs"), _words_for("speakers")
 _OVERRIDING, _OVERRIDDEN = _words_for("overriding"), _words_for("overridden")
-_CLAIMING_NOTHING = _words_for("reporting") | LIGHT | NEGATIONS
+_CLAIMING_NOTHING = _words_for("reporting") | WORDS["light"] | WORDS["negations"]
 
 
 @dataclass(frozen=True, slots=True)

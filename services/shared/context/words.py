@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from services.shared.language.analysis import stems
-from services.shared.language.lexicon import NEGATIONS
+from services.shared.language.lexicon import WORDS
 from services.shared.language.traits import words_of
 from services.shared.privacy.own_words import NO_ABBREVIATION
 
@@ -26,4 +26,4 @@ def denies(text: str) -> bool:
 
 def is_denial(word: str) -> bool:
     """Whether a word in lower case denies: not, never, don't."""
-    return word in NEGATIONS or word == "cannot" or word.endswith("n't")
+    return word in WORDS["negations"] or word == "cannot" or word.endswith("n't")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from services.shared.language import lexicon
 from services.shared.language.language import is_english
+from services.shared.language.lexicon import CRITICAL, WORDS, phrases
 from services.shared.language.spelling import plain_words
 from services.shared.language.tokens import Scan, scan
 
@@ -56,35 +56,32 @@ def read(text: str) -> Reading:
     )
 
 
-def _statement(scanned: Scan) -> list[str]:
-    """The words of an English text that make its statement; those of code are not touched."""
-    if not scanned.code:
-        return statement(scanned.words, scanned.pauses)
-    hidden = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
-    shown = {f"\0{i}": scanned.words[i] for i in scanned.code}
-    return [shown.get(word, word) for word in statement(hidden, scanned.pauses)]
-
-
 def _opens_asking(words: Sequence[str]) -> bool:
     """Whether an English text asks by the order of its words: "is he here"."""
     first, second = (*plain_words(words[:3]), "", "")[:2]
-    if first in lexicon.ASKING_ONLY_PERSONS:
-        return second in lexicon.PERSONS
-    if first in lexicon.QUESTION_WORDS:
-        return second in lexicon.AUXILIARIES
-    return first in lexicon.AUXILIARIES and second in lexicon.SUBJECTS
+    if first in WORDS["asking only persons"]:
+        return second in WORDS["persons"]
+    if first in WORDS["question words"]:
+        return second in WORDS["auxiliaries"]
+    return first in WORDS["auxiliaries"] and second in WORDS["subjects"]
 
 
-def statement(tokens: Sequence[str], pauses: frozenset[int] | set[int] = frozenset()) -> list[str]:
-    """The words of an English text that make its statement: spelled out, without those that may be left out.
+_OPENING_PHRASES, _PARENTHESES = phrases("opening phrases"), phrases("parentheses")
+_NOT_BEFORE_PLEASE = WORDS["modals"] | WORDS["negations"] | WORDS["not before please"]
+_NOT_AFTER_ARTICLE = CRITICAL | WORDS["linking"] | WORDS["peoples"] | WORDS["not after article"]
 
-    `pauses` are the places of tokens that a comma or another pause follows.
-    """
-    if 1 in pauses and tuple(tokens[:2]) in lexicon.PARENTHESES and tokens[2] in lexicon.SUBJECTS:
+
+def _statement(scanned: Scan) -> list[str]:
+    """The words of an English text that make its statement: spelled out, without those that may be left out; those of
+    code are not touched."""
+    code = {f"\0{i}": scanned.words[i] for i in scanned.code}
+    tokens = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
+    if 1 in scanned.pauses and tuple(tokens[:2]) in _PARENTHESES and tokens[2] in WORDS["subjects"]:
         tokens = tokens[2:]
     words = plain_words(tokens)
     words = words[_opening(words) : -1 if _ends_in_please(words) else None]
-    return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i)]
+    kept = (word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i))
+    return [code.get(word, word) for word in kept]
 
 
 def _opening(words: Sequence[str]) -> int:
@@ -92,23 +89,23 @@ def _opening(words: Sequence[str]) -> int:
     first = 0
     while step := _filler(words, first):
         first += step
-    return first if first < len(words) - 1 and words[first] in lexicon.SUBJECTS else 0
+    return first if first < len(words) - 1 and words[first] in WORDS["subjects"] else 0
 
 
 def _filler(words: Sequence[str], start: int) -> int:
     """The length of the interjection or opening phrase that stands here, 0 if there is none."""
-    if start < len(words) and words[start] in lexicon.INTERJECTIONS:
+    if start < len(words) and words[start] in WORDS["interjections"]:
         return 1
-    phrases = lexicon.OPENING_PHRASES
-    return next((len(phrase) for phrase in phrases if tuple(words[start : start + len(phrase)]) == phrase), 0)
+    here = (phrase for phrase in _OPENING_PHRASES if tuple(words[start : start + len(phrase)]) == phrase)
+    return next(map(len, here), 0)
 
 
 def _ends_in_please(words: Sequence[str]) -> bool:
     """Whether the last word is a mere courtesy: not so in "we aim to please" and "as you please"."""
-    return len(words) > 2 and words[-1] == "please" and words[-2] not in lexicon.NOT_BEFORE_PLEASE
+    return len(words) > 2 and words[-1] == "please" and words[-2] not in _NOT_BEFORE_PLEASE
 
 
-_MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | {"so", "that"}
+_MAYBE_LIGHT = WORDS["articles"] | WORDS["intensifiers"] | {"so", "that"}
 
 
 def _is_light(words: Sequence[str], i: int) -> bool:
@@ -116,43 +113,43 @@ def _is_light(words: Sequence[str], i: int) -> bool:
     if i == len(words) - 1:
         return False
     word, before, after = words[i], words[i - 1] if i else "", words[i + 1]
-    if word in lexicon.ARTICLES:
+    if word in WORDS["articles"]:
         return _is_article(word, before, after)
-    if word in lexicon.INTENSIFIERS:
+    if word in WORDS["intensifiers"]:
         earlier = words[max(0, i - 3) : i]
-        return lexicon.NEGATIONS.isdisjoint(earlier) and _is_empty(word, earlier, after)
+        return WORDS["negations"].isdisjoint(earlier) and _is_empty(word, earlier, after)
     if word == "so":
-        return before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
-    return after in lexicon.SUBJECTS and _is_saying(words[max(0, i - 2) : i])
+        return before in WORDS["linking"] and after not in WORDS["not after so"]
+    return after in WORDS["subjects"] and _is_saying(words[max(0, i - 2) : i])
 
 
 def _is_empty(word: str, earlier: Sequence[str], after: str) -> bool:
     """Whether an intensifier says nothing: "a very good film", unlike "the very man" and "just Ana"."""
     before = earlier[-1] if earlier else ""
     if word == "just":
-        return _is_just_now(before, after) or (before in lexicon.LINKING and after == "a")
+        return _is_just_now(before, after) or (before in WORDS["linking"] and after == "a")
     if word == "simply":
-        return before in lexicon.PERSONS and after not in lexicon.AUXILIARIES
+        return before in WORDS["persons"] and after not in WORDS["auxiliaries"]
     if word == "please":
-        asked = before in lexicon.PERSONS and not lexicon.MODALS.isdisjoint(earlier[:-1])
-        return asked or before not in lexicon.NOT_BEFORE_PLEASE
-    if before in lexicon.ARTICLES:
+        asked = before in WORDS["persons"] and not WORDS["modals"].isdisjoint(earlier[:-1])
+        return asked or before not in _NOT_BEFORE_PLEASE
+    if before in WORDS["articles"]:
         return before == "a" and word in ("really", "very")
-    return word != "very" or before not in lexicon.DETERMINERS
+    return word != "very" or before not in WORDS["determiners"]
 
 
 def _is_just_now(before: str, after: str) -> bool:
     """Whether "just" means a moment ago: "I just started", unlike "I just drink water"."""
-    if before not in lexicon.PERSONS | lexicon.AUXILIARIES:
+    if before not in WORDS["persons"] | WORDS["auxiliaries"]:
         return False
-    return (after.endswith("ed") and len(after) > 4) or after in lexicon.PAST
+    return (after.endswith("ed") and len(after) > 4) or after in WORDS["past"]
 
 
 def _is_saying(words: Sequence[str]) -> bool:
     """Whether the words end in a verb that a "that" may follow or not: "I think", "she told me"."""
     if not words:
         return False
-    return words[-1] in lexicon.SAYING or (words[0] in lexicon.TELLING and words[-1] in lexicon.TOLD)
+    return words[-1] in WORDS["saying"] or (words[0] in WORDS["telling"] and words[-1] in WORDS["told"])
 
 
 def _is_article(word: str, before: str, after: str) -> bool:
@@ -162,13 +159,13 @@ def _is_article(word: str, before: str, after: str) -> bool:
     """
     if (word == "an" and after[0] not in "aeiouh") or (word != "the" and before in _BEFORE_A_NAME):
         return False
-    if before == "in" and after in lexicon.SEASONS:
+    if before == "in" and after in WORDS["seasons"]:
         return True
-    if after[0].isdigit() or after in lexicon.NOT_AFTER_ARTICLE or before in lexicon.LETTERED:
+    if after[0].isdigit() or after in _NOT_AFTER_ARTICLE or before in WORDS["lettered"]:
         return False
-    if before in lexicon.PREPOSITIONS and after in lexicon.BARE_NOUNS:
+    if before in WORDS["prepositions"] and after in WORDS["bare nouns"]:
         return False
-    return before not in lexicon.TAKING or after not in lexicon.TAKEN
+    return before not in WORDS["taking"] or after not in WORDS["taken"]
 
 
-_BEFORE_A_NAME = lexicon.ARTICLES | lexicon.DETERMINERS
+_BEFORE_A_NAME = WORDS["articles"] | WORDS["determiners"]

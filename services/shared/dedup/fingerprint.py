@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec, module_from_spec
 from itertools import chain, combinations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contracts.v1.entries import Entry
+from services.shared.language.text import remembered
 
 if TYPE_CHECKING:
     from datasketch import MinHash
@@ -106,11 +107,11 @@ def warm_up() -> None:
     _empty_sketch()
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(longest=32)
 def _number_of(word: str) -> int:
     """64 bits of a word; of a long one without the order of its letters after the first."""
     folded = word[0] + "".join(sorted(word[1:])) if len(word) >= _SWAPPABLE and word.isalpha() else word
-    return int.from_bytes(blake2b(folded.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(_hash(folded, 8), "little")
 
 
 def near_keys(entry: Entry) -> tuple[str, ...]:
@@ -129,8 +130,12 @@ def nearness(key: str) -> int:
     return MOST_SIMILAR if key.startswith("m") else 1
 
 
+def _hash(text: str, size: int) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
 def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return _hash(text, 16).hex()
 
 
 def apart(prints: Fingerprint, by: str) -> Fingerprint:
@@ -162,19 +167,7 @@ def _simhash(words: Sequence[str]) -> str:
 _MOST_COUNTED = 255  # what an octet can count
 
 
+@remembered(longest=32)
 def _octets(word: str) -> int:
-    return _octets_of_short(word) if len(word) <= _LONGEST_CACHED else _spread(word)
-
-
-_LONGEST_CACHED = 32
-
-
-@lru_cache(maxsize=1 << 14)
-def _octets_of_short(word: str) -> int:
-    return _spread(word)
-
-
-def _spread(word: str) -> int:
-    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    bits = np.unpackbits(np.frombuffer(digest, np.uint8), bitorder="little")
+    bits = np.unpackbits(np.frombuffer(_hash(word, 8), np.uint8), bitorder="little")
     return int.from_bytes(bits.tobytes(), "little")

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from services.shared.dedup.canonical import Reading, read
 from services.shared.dedup.fingerprint import LONG, in_one_case
-from services.shared.language import lexicon
+from services.shared.language.lexicon import CRITICAL, WORDS
 
 Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
-Conflict: TypeAlias = Literal[
-    "question", "number", "time", "negation", "name", "pronoun", "modal", "direction", "order", "word"
-]
+"""In what two texts that state the same differ at most."""
 
-_DIGIT = re.compile("[0-9]")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How two texts differ: the reason, and the words (spelled out) that only one of them has."""
-
-    reason: Agreement | Conflict
-    only_a: tuple[str, ...] = ()
-    only_b: tuple[str, ...] = ()
-
-    @property
-    def same(self) -> bool:
-        """Whether the texts state the same."""
-        return self.reason in get_args(Agreement)
+_NO_SWAP = CRITICAL | WORDS["swapped but words"]
 
 
 def same_statement(a: str | Reading, b: str | Reading) -> bool:
@@ -46,21 +27,12 @@ def same_statement(a: str | Reading, b: str | Reading) -> bool:
     To compare one text with many, pass readings (`reading.read`): each text is read once, and two readings of 3,000
     words are compared in less than a millisecond.
     """
-    return _agreement(_reading(a), _reading(b)) is not None
+    return agreement(a, b) is not None
 
 
-def compare(a: str | Reading, b: str | Reading) -> Difference:
-    """Why `same_statement` decides as it does."""
-    one, other = _reading(a), _reading(b)
-    agreement = _agreement(one, other)
-    return Difference(agreement) if agreement else _explained(one, other)
-
-
-def _reading(text: str | Reading) -> Reading:
-    return read(text) if isinstance(text, str) else text
-
-
-def _agreement(a: Reading, b: Reading) -> Agreement | None:
+def agreement(one: str | Reading, other: str | Reading) -> Agreement | None:
+    """How two texts state the same; None of those that do not."""
+    a, b = (read(text) if isinstance(text, str) else text for text in (one, other))
     equal = a.words == b.words or _differ_by_case(a, b)
     if not equal and not _differ_by_typing(a, b):
         return None
@@ -106,40 +78,9 @@ def _is_swap(x: str, y: str) -> bool:
     """
     if len(x) != len(y) or len(x) < 6 or not (x.isalpha() and y.isalpha()):
         return False
-    if {x, y} & (lexicon.CRITICAL | lexicon.SWAPPED_BUT_WORDS):
+    if {x, y} & _NO_SWAP:
         return False
     places = [i for i, (p, q) in enumerate(zip(x, y, strict=True)) if p != q]
     if len(places) != 2 or places[1] != places[0] + 1 or places[0] == 0:
         return False
     return x[places[0]] == y[places[1]] and x[places[1]] == y[places[0]]
-
-
-_KINDS: tuple[tuple[Conflict, frozenset[str]], ...] = (
-    ("negation", lexicon.NEGATIONS),
-    ("number", lexicon.NUMERIC),
-    ("time", lexicon.TIMES),
-    ("pronoun", lexicon.PRONOUNS),
-    ("modal", lexicon.MODALS),
-    ("direction", lexicon.DIRECTIONS),
-)
-
-
-def _explained(a: Reading, b: Reading) -> Difference:
-    only_a, only_b = (tuple(Counter(x.words) - Counter(y.words)) for x, y in ((a, b), (b, a)))
-    differing = {*only_a, *only_b}
-    if not differing:
-        return Difference("order" if a.words != b.words else "number" if _cite_differently(a, b) else "name")
-    if differing == {"?"}:
-        return Difference("question", only_a, only_b)
-    if any(_DIGIT.search(word) for word in differing):
-        return Difference("number", only_a, only_b)
-    for reason, words in _KINDS:
-        if differing & words:
-            return Difference(reason, only_a, only_b)
-    named = not differing.isdisjoint(_capitals(a) | _capitals(b))
-    return Difference("name" if named else "word", only_a, only_b)
-
-
-def _capitals(reading: Reading) -> set[str]:
-    names = {name.split()[-1].lower() for name in reading.names}
-    return names | reading.openings.keys() if reading.cased else names

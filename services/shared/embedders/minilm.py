@@ -204,6 +204,14 @@ class ReadingMiniLmEmbedder(MiniLmEmbedder):
             raise Unavailable(f"the built-in embedder failed: {error}") from error
 
 
+def built_in_files(cache_dir: Path) -> tuple[Path, Path]:
+    """The built-in model that reads, where it is kept once it was opened, and its tokenizer: for another program."""
+    from services.shared.embedders.minilm_model import file_name, package_folder
+
+    folder = package_folder()
+    return cache_dir / file_name(folder / "model.safetensors", _trained()), folder / "tokenizer.json"
+
+
 def _load(cache_dir: Path, trained: Adapted | None = None) -> tuple[InferenceSession, Tokenizer]:
     # onnxruntime takes a moment to import; the event loop runs on meanwhile
     from services.shared.embedders.minilm_model import open_model, open_tokenizer, package_folder

@@ -57,7 +57,7 @@ def open_model(
     Raises:
         EmbedderMisconfigured: the cache folder cannot be written, or this processor computes other vectors.
     """
-    file = cache_dir / _file_name(weights, trained)
+    file = cache_dir / file_name(weights, trained)
     session = _session(file)
     if session and _agrees(session, tokenizer):
         return session
@@ -137,7 +137,8 @@ def _inputs(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def _file_name(weights: Path, trained: Adapted | None) -> str:
+def file_name(weights: Path, trained: Adapted | None) -> str:
+    """What the built file is called."""
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     name = f"all-MiniLM-L6-v2-int8-{RECIPE}-{digest[:16]}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from services.shared.language.analysis import LONGEST_TERM, STOP_WORDS, analyze
 from services.shared.language.text import fold
-from services.shared.temporal.dates import DATE
+from services.shared.temporal.dates import places_of_dates
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./:@]+[^\W_]+)*")
 _RUN = re.compile(r"\d+|[^\W\d_]+")
@@ -25,7 +25,6 @@ _ADDRESS = re.compile(r"[@_]|[^\W\d_]{2}\.[^\W\d_]{2}")
 _PLAIN = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d{1,3}(?:st|nd|rd|th)")
 """Numbers that tell how many, which day or which year more often than they name something."""
 
-_NOUN = re.compile(r"[^\W\d_]{3,}")
 _NO_NOUNS = frozenset(
     "the about than over under around within from and next last past until till age aged was were are".split()
 )
@@ -75,7 +74,7 @@ class _Joined(NamedTuple):
 
 def identifiers_in(question: str) -> tuple[Identifier, ...]:
     """What a question names something by."""
-    dates = [found.span() for found in re.finditer(DATE, question)]
+    dates = places_of_dates(question)
     words = list(_WORD.finditer(question))
     found = (
         _identifier(words, place, any(start <= word.start() < end for start, end in dates), question)
@@ -167,7 +166,7 @@ def _with_marks(number: str, before: Sequence[str], behind: Sequence[str]) -> tu
 
 def _is_number_of(noun: str, words: Sequence[re.Match[str]], place: int, question: str) -> bool:
     """Whether a short number is that of something: locker 12, and not in 5 minutes."""
-    if not _NOUN.fullmatch(noun) or noun in _NO_NOUNS or question[words[place].start() - 1] != " ":
+    if len(noun) < 3 or not noun.isalpha() or noun in _NO_NOUNS or question[words[place].start() - 1] != " ":
         return False
     rest = question[words[place].end() :].lstrip(" ")
     return not rest or rest[0] in "?!,;." or fold(rest.split(None, 1)[0]) in _GOES_ON

@@ -13,31 +13,24 @@ _WORDINGS = ("language", "lexicon", "people", "relative_time", "spelling", "lowe
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
 _WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
 _ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
-_JOB = "|".join(map(re.escape, wordlists.listed("people", "occupations")))
-_SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?(?:{_JOB}))(?!\w))"
-_KIN = "|".join(
-    re.escape(word)
-    for word in [*wordlists.listed("people", "family"), *wordlists.listed("people", "partner")]
-    if word not in ("baby", "child", "twin")
-)
-_PET = "|".join(map(re.escape, wordlists.listed("people", "pets")))
-_ANYBODY = f"{_KIN}|{_PET}|{'|'.join(map(re.escape, wordlists.listed('people', 'acquainted')))}"
+_JOB, _PET = wordlists.any_of("people", "occupations"), wordlists.any_of("people", "pets")
+_KIN = rf"(?!(?:baby|child|twin)\b){wordlists.any_of('people', 'family', 'partner')}"
+_ANYBODY = f"(?:{_KIN}|{_PET}|{wordlists.any_of('people', 'acquainted')})"
+_SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?{_JOB})(?!\w))"
 _OWN = r"\b(?:my|our) (?:best |older |elder |younger |little |big |twin |new |old )?"
-_CALLED = re.compile(rf"(?:{_OWN}|\ban? )(?:{_ANYBODY})(?: is|'s)? (?:called|named) {_WORD}(?:{_ENDS}|{_SAYS})")
-_NAME_IS = re.compile(rf"{_OWN}(?:{_ANYBODY})'s name(?: is|'s) {_WORD}{_ENDS}")
-_OF_MINE = re.compile(rf"{_OWN}(?:{_KIN}|{_PET}) {_WORD}{_SAYS}")
-_PRESENTED = re.compile(rf"(?:^|[,.!;\n] *|\b(?:and|is|with|meet) )(?:my|our) (?:{_KIN}) {_WORD}{_ENDS}")
-_GREETED = re.compile(rf"^(?:hi|hello|hey)(?: there)?,? (?:im|i'm|i am) {_WORD}{_ENDS}")
 _FORMED = re.compile(
     r"\w+(?:ed|ing|ly|ful|less|ous|ish|ive|able|ible|ese|tion|ness|ment|ic|al|ent|ant|ian|[^aiu]s|[a-z]y|n't)"
 )
 _FORMED_AFTER_CALLED = re.compile(r"\w+(?:ed|ing|ly|n't)")
-_NAMING = (
-    (_CALLED, _FORMED_AFTER_CALLED),
-    (_NAME_IS, _FORMED_AFTER_CALLED),
-    (_OF_MINE, _FORMED),
-    (_PRESENTED, _FORMED),
-    (_GREETED, _FORMED),
+_NAMING = tuple(
+    (re.compile(wording), formed)
+    for wording, formed in (
+        (rf"(?:{_OWN}|\ban? ){_ANYBODY}(?: is|'s)? (?:called|named) {_WORD}(?:{_ENDS}|{_SAYS})", _FORMED_AFTER_CALLED),
+        (rf"{_OWN}{_ANYBODY}'s name(?: is|'s) {_WORD}{_ENDS}", _FORMED_AFTER_CALLED),
+        (rf"{_OWN}(?:{_KIN}|{_PET}) {_WORD}{_SAYS}", _FORMED),
+        (rf"(?:^|[,.!;\n] *|\b(?:and|is|with|meet) )(?:my|our) {_KIN} {_WORD}{_ENDS}", _FORMED),
+        (rf"^(?:hi|hello|hey)(?: there)?,? (?:im|i'm|i am) {_WORD}{_ENDS}", _FORMED),
+    )
 )
 """Each wording with the forms of words that are no names in it."""
 

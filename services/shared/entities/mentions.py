@@ -24,14 +24,13 @@ _NO_NAMES = frozenset(
 )
 
 
-_KANA = "\u3041-\u3096\u30a1-\u30fc"
-_HANGUL = re.compile("[\uac00-\ud7a3]+")
-_OF_KANA = re.compile(f"[{_KANA}]+")
+_SCRIPT = re.compile(
+    "(?P<hangul>[\uac00-\ud7a3]+)|(?P<kana>[\u3041-\u3096\u30a1-\u30fc]+)|(?P<cyrillic>[\u0400-\u04ff]+)"
+)
 _GOES_ON = re.compile("[んーっゃゅょ\u3041\u3043\u3045\u3047\u3049]|[\u30a1-\u30fc]")
 """Kana that begin no particle, so that the word before them goes on."""
 
-_CYRILLIC = re.compile("[\u0400-\u04ff]+")
-_LAST_VOWEL = re.compile("[аяоеиыйь]$")
+_LAST_VOWELS = tuple("аяоеиыйь")
 _CASES = frozenset(
     " а я ы и е у ю й ь ой ей ою ею ом ем ым им ам ями ями ах ях ых их ыми ими ов ев ого ему ому ого ии ию ией ия ин "
     "ина иной ину ами ям".split(" ")
@@ -74,7 +73,7 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
     capital = {fold(word) for word in _WORD.findall(topic) if word[0].isupper() and not topic.isupper()}
     found: list[Word] = []
     for key, its in telling.items():
-        if (key in names and key in capital) or _HANGUL.fullmatch(key) or _OF_KANA.fullmatch(key) or forms(key):
+        if (key in names and key in capital) or _script_of(key) in ("hangul", "kana") or forms(key):
             found.append(Word(frozenset(chain.from_iterable(its)), folded=key, name=without_accents(key)))
         else:
             found += [Word(frozenset(terms), folded=key) for terms in its]
@@ -83,7 +82,7 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
 
 def is_found_by_terms(words: Iterable[Word]) -> bool:
     """Whether what mentions these is found by its terms: none is a small word in any language, or a name with cases."""
-    return all(word.terms and word.folded not in _STOP_WORDS and not _CYRILLIC.match(word.name) for word in words)
+    return all(word.terms and word.folded not in _STOP_WORDS and _script_of(word.name) != "cyrillic" for word in words)
 
 
 def words_in(text: str, tags: Sequence[str] = ()) -> Words:
@@ -106,18 +105,24 @@ def has(words: Words, word: Word) -> bool:
 
 def _is_form_of(name: str, word: str) -> bool:
     """Whether a word is a name, or an inflected form of it."""
-    if _HANGUL.fullmatch(name):
+    script = _script_of(name)
+    if script == "hangul":
         return word.startswith(name)
-    if _OF_KANA.fullmatch(name):
-        return any(not _GOES_ON.match(word, found.end()) for found in re.finditer(re.escape(name), word))
-    if _CYRILLIC.fullmatch(name):
-        stem = _LAST_VOWEL.sub("", name)
+    if script == "kana":
+        return any(not _GOES_ON.match(word, found.end()) for found in re.finditer(name, word))
+    if script == "cyrillic":
+        stem = name[:-1] if name.endswith(_LAST_VOWELS) else name
         return word == name or (word.startswith(stem) and word[len(stem) :] in _CASES)
     shorter, longer = sorted((name, word), key=len)
     rest = longer.removeprefix(shorter) if longer.startswith(shorter) else None
     if rest == "s":
         return shorter == name or len(name) >= _LONG
     return rest == "" or (rest in _OTHER_ENDS and len(longer) > _LONG)
+
+
+def _script_of(word: str) -> str | None:
+    found = _SCRIPT.fullmatch(word)
+    return found and found.lastgroup
 
 
 def mentions(text: str, topic: str) -> bool:

@@ -34,10 +34,7 @@ _SOUNDS = tuple(
         (r"(?<=[aeiou][^aeiou])e$|(?<=[^aeiou]{2})e$", ""),
     )
 )
-_VOWELS = re.compile("[aeiou]+")
 _SHORT = 4
-_APART = re.compile(r"[\W_]+")
-_WITHIN = re.compile(r"(?<=\w)['’`](?=\w)")
 
 
 def _by_short_form() -> dict[str, frozenset[str]]:
@@ -97,11 +94,6 @@ def likeness(one: Name, other: Name) -> Likeness | None:
     return None
 
 
-def is_short_form(one: str, other: str) -> bool:
-    """Whether one of two plain first names is a short form of the other."""
-    return one in _WHOLE.get(other, ()) or other in _WHOLE.get(one, ())
-
-
 def _of_words(one: Name, other: Name, place: int) -> Likeness | None:
     this, that = one.words[place], other.words[place]
     if this == that:
@@ -122,7 +114,7 @@ def plain_words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without titles, accents, hyphens and apostrophes."""
     spelled = unicodedata.normalize("NFKD", without_accents(name.casefold()))
     plain = "".join(char for char in spelled if not unicodedata.combining(char))
-    words = _APART.sub(" ", _WITHIN.sub("", plain)).split()
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=\w)['’`](?=\w)", "", plain))
     return tuple(word for word in words if word not in TITLES) or tuple(words)
 
 
@@ -133,7 +125,7 @@ def _sound(word: str) -> str:
 
 
 def _skeleton(sound: str) -> str:
-    return _VOWELS.sub("-", sound)
+    return re.sub("[aeiou]+", "-", sound)
 
 
 def _sound_alike(one: Name, other: Name, place: int) -> bool:

@@ -73,18 +73,25 @@ def tasks_of(entries: Iterable[Entry], settled: Mapping[str, State] | None = Non
     ended: defaultdict[str, list[_Ended]] = defaultdict(list)
     for entry in entries:
         for change in entry.changes if entry.status == "active" else ():
-            if change.kind == "task" and change.entry_id != entry.id:
+            if change.kind == "task" and change.entry_id in entry.supersedes:
                 ended[change.entry_id].append((change, entry))
     found = [
         _as_ended(Task(entry, claims), ended.get(entry.id, ())) for entry in entries for claims in _by_sentence(entry)
     ]
-    return [_as_decided(one, (settled or {}).get(one.id)) for one in found]
+    decided = [_as_decided(one, (settled or {}).get(one.id)) for one in found]
+    return [one for one in decided if one.entry.status == "active" or one.decided or not one.is_open]
+
+
+def closed_by(entries: Iterable[Entry]) -> set[tuple[str, str]]:
+    """User and id of the entries that had something to be done which these ended: they may be out of use by that."""
+    changes = ((entry, change) for entry in entries if entry.status == "active" for change in entry.changes)
+    return {(by.user_id, one.entry_id) for by, one in changes if one.kind == "task" and one.entry_id in by.supersedes}
 
 
 def _by_sentence(entry: Entry) -> Iterable[tuple[Claim, ...]]:
     """The tasks that an entry of its user claims, sentence by sentence."""
     of: defaultdict[Place, list[Claim]] = defaultdict(list)
-    if entry.role == "user" and entry.status == "active":
+    if entry.role == "user" and entry.status in ("active", "superseded"):
         for claim in entry.claims:
             if claim.kind == "task" and claim.confidence >= TASK_SURE and _is_within(claim, entry.text):
                 of[claim.sentence].append(claim)

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import get_args
+from typing import TypeVar, get_args
 
 import Stemmer
 
 from services.shared.language import language as languages
+from services.shared.language import wordlists
 from services.shared.language.language import Language, language_of
 from services.shared.language.prefixes import forms
 from services.shared.language.text import WORD, fold, separate, unfolded, without_accents
 from services.shared.language.unspaced import UNSPACED, overlapping
 
-_STOP_WORDS = """
-    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
-    was will with
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+STOP_WORDS = wordlists.words("stop_words", "english")
 """Lucene's classic English stop set, so that OpenSearch's `english` analyzer drops the same words."""
 
-_ASKING_WORDS = """
-    what when where which who whom whose why how do does did done has have had can could would should will shall may
-    might i me my mine you your we us our he him his she her am were been any some about
-"""
-
 LONGEST_TERM = 255  # as in Lucene; longer runs are split
+_LONGEST_CACHED = 64
 
 _TOKEN = re.compile(
     rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|[._'](?=[{WORD}]))[{WORD}]+)*"
@@ -38,25 +32,18 @@ _TOKEN = re.compile(
 _LETTER = rf"(?![{UNSPACED}])[{WORD}]"
 _PART = re.compile(rf"[{UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
 _RUN = re.compile(f"[{UNSPACED}]")
-_SURROGATE = re.compile("[\ud800-\udfff]+")
 _LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
 
-_ELIDED = frozenset(
-    "l d j m n s t c qu jusqu lorsqu puisqu quoiqu quelqu presqu dell nell sull all dall coll un quest quell bell sant "
-    "gl ch dov com cos mezz tutt anch quand senz".split()
-)
-"""What French and Italian write before an apostrophe; elsewhere, as in Turkish, an ending stands behind it."""
-
-_CONTRACTED = frozenset("t s d m re ve ll em am all clock n".split())
+_ELIDED, _CONTRACTED = wordlists.words("stop_words", "elided"), wordlists.words("stop_words", "contracted")
 _SMALL_WORDS = frozenset().union(*languages.STOP_WORDS.values(), STOP_WORDS)
 
 _LATIN: tuple[Language, ...] = get_args(Language)
 _STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
 
 _stemmers = threading.local()
-_OF_A_SCIENCE = re.compile("[aeiouy]logi$")
+_OF_A_SCIENCE = tuple(f"{vowel}logi" for vowel in "aeiouy")
 
+T = TypeVar("T")
 Alternatives = tuple[str, ...]
 """The terms under any of which a word may be stored."""
 
@@ -76,7 +63,7 @@ def analyze(text: str) -> list[str]:
     """
     tokens = _tokens(text)
     language = language_of(tokens) or "english"
-    return list(chain.from_iterable(_terms_of_any(token, language) for token in tokens))
+    return list(chain.from_iterable(_cached(_terms, token)(token, language) for token in tokens))
 
 
 def analyze_query(query: str) -> list[Alternatives]:
@@ -101,7 +88,7 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     tokens = _tokens(query)
     language = language_of(tokens)
     every = (language,) if language == "english" else tuple(dict.fromkeys((language or "english", *_LATIN)))
-    asked = {token: _alternatives_of_any(token, language or "english", every) for token in tokens}
+    asked = {token: _cached(_alternatives, token)(token, language or "english", every) for token in tokens}
     if language in (None, "english"):
         asked = {token: tuple(its for its in found if its[0] not in _ASKING) for token, found in asked.items()}
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
@@ -137,26 +124,16 @@ def stems(words: Sequence[str], query: str) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    folded = separate(fold(text))
-    if not folded.isascii():
-        folded = _SURROGATE.sub(" ", folded)  # half of a character, which no stemmer can read
-    found: list[str] = _TOKEN.findall(folded)
-    return found
+    readable = separate(fold(text)).encode(errors="replace").decode()  # no stemmer can read half of a character
+    return [
+        token[i : i + LONGEST_TERM] for token in _TOKEN.findall(readable) for i in range(0, len(token), LONGEST_TERM)
+    ]
 
 
-def _pieces(token: str) -> Iterator[str]:
-    return (token[i : i + LONGEST_TERM] for i in range(0, len(token), LONGEST_TERM))
-
-
-def _terms_of_any(token: str, language: Language) -> Iterable[str]:
-    if _is_cached(token):
-        return _terms(token, language)
-    return chain.from_iterable(_terms.__wrapped__(piece, language) for piece in _pieces(token))
-
-
-def _is_cached(token: str) -> bool:
-    """Hostile lengths, and sentences without spaces, stay out of the caches."""
-    return len(token) <= LONGEST_TERM and (token.isascii() or not _RUN.search(token))
+def _cached(read: Callable[..., T], token: str) -> Callable[..., T]:
+    """What reads a token: endless words, and sentences without spaces, stay out of the caches."""
+    is_usual = len(token) <= _LONGEST_CACHED and (token.isascii() or not _RUN.search(token))
+    return read if is_usual else inspect.unwrap(read)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -175,7 +152,7 @@ def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
 def _of_part(part: str, language: Language) -> Iterable[str]:
     if _RUN.match(part):
         return overlapping(part)
-    if part in _STOPS["russian" if _CYRILLIC.match(part) else language]:
+    if part in _STOPS["russian" if _is_cyrillic(part) else language]:
         return ()
     if found := forms(part):
         return found
@@ -194,13 +171,6 @@ def _bare(word: str) -> str:
     if before in _ELIDED:
         return after if len(after) > 2 and after not in _SMALL_WORDS else word
     return before if len(before) > 2 else word
-
-
-def _alternatives_of_any(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
-    if _is_cached(token):
-        return _alternatives(token, language, every)
-    pieces = (_alternatives.__wrapped__(piece, language, every) for piece in _pieces(token))
-    return tuple(chain.from_iterable(pieces))
 
 
 @lru_cache(maxsize=1 << 13)
@@ -228,6 +198,10 @@ def _stems(word: str, every: Sequence[Language]) -> Alternatives:
     return tuple(dict.fromkeys((*likely, *(_stem(word, its) for its in every), *others)))
 
 
+def _is_cyrillic(word: str) -> bool:
+    return "\u0400" <= word[0] <= "\u04ff"
+
+
 def _stem(word: str, language: Language) -> str:
     if len(word) < 3:  # as Porter's own program: "js" is no plural
         return word
@@ -236,7 +210,7 @@ def _stem(word: str, language: Language) -> str:
 
 def _stems_of(words: Sequence[str], language: Language) -> list[str]:
     """The stems of words of one script."""
-    name = "russian" if _CYRILLIC.match(words[0]) else "porter" if language == "english" else language
+    name = "russian" if _is_cyrillic(words[0]) else "porter" if language == "english" else language
     found: list[str] = _stemmer(name).stemWords(words)
     return [_by_later_rules(stem) for stem in found] if name == "porter" else found
 
@@ -246,7 +220,7 @@ def _by_later_rules(stem: str) -> str:
     psychological."""
     if stem.endswith("bli") and len(stem) > len("bli"):
         return str(_stemmer("porter").stemWord(f"{stem[:-1]}e"))
-    return stem[:-1] if _OF_A_SCIENCE.search(stem) else stem
+    return stem[:-1] if stem.endswith(_OF_A_SCIENCE) else stem
 
 
 def _stemmer(name: str) -> Stemmer.Stemmer:
@@ -257,4 +231,4 @@ def _stemmer(name: str) -> Stemmer.Stemmer:
     return stemmer
 
 
-_ASKING = frozenset(_stem(word, "english") for word in _ASKING_WORDS.split())
+_ASKING = frozenset(_stem(word, "english") for word in wordlists.words("stop_words", "asking"))

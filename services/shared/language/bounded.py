@@ -55,9 +55,3 @@ def _kept(run: re.Match[str]) -> tuple[str, str]:
     if signs := run["signs"]:
         return signs[: _SIGNS - _LAST], signs[-_LAST:]
     return run["word"] or run["again"], ""
-
-
-def place_in(text: str, part: str) -> tuple[int, int]:
-    """Where a part of what was read stands in the text: all of it, where it was cut there."""
-    begin = text.find(part)
-    return (begin, begin + len(part)) if begin >= 0 else (0, len(text))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from functools import partial
 
-from services.shared.language import lexicon
-from services.shared.language.text import CURRENCY, CharTable, translated, unfolded
+from services.shared.language.lexicon import CRITICAL, WORDS
+from services.shared.language.text import CharTable, apart, translated, unfolded
 
 PLACE = "\ua66e"
 """The letter that stands in a text where code was taken out; nobody writes it."""
@@ -15,7 +15,7 @@ PLACE = "\ua66e"
 
 def as_prose(text: str) -> tuple[str, list[str], tuple[str, ...]]:
     """A text in few characters, with `PLACE` where code stood; the code, in order; and the citation marks left out."""
-    prose, code = _without_code(_CONTROL.sub(" ", text))
+    prose, code = _without_code(text.translate(_CONTROL))
     plain, citations = _without_citations(_plain(prose))
     return plain, code, citations
 
@@ -23,8 +23,6 @@ def as_prose(text: str) -> tuple[str, list[str], tuple[str, ...]]:
 # --- code: every sign and capital in it counts -------------------------------------------------------------------
 
 _RUN = re.compile(r"(^[ \t]*)?(`+|~{3,})", re.MULTILINE)
-_LETTER = re.compile("[0-9A-Za-z]")
-_SPACES = re.compile(r"\s+")
 _SHORTEST_FENCE = 3
 
 
@@ -65,15 +63,19 @@ def _closers(runs: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:
 def _code(text: str, opener: re.Match[str], closer: re.Match[str] | None) -> str | None:
     """The code between two runs of marks, with a line feed in it if it is a block; None if they are something else."""
     begins_line = opener[1] is not None and len(opener[2]) >= _SHORTEST_FENCE
-    if not (closer or begins_line) or _LETTER.search(text, opener.start(2) - 1, opener.start(2)):
+    if not (closer or begins_line) or _is_letter(text, opener.start(2) - 1):
         return None
     code = text[opener.end(2) : closer.start(2) if closer else None]
     if not code.strip():
         return None
     if begins_line and "\n" in code:
         return code
-    is_span = closer and opener[2][0] == "`" and not _LETTER.match(text, closer.end(2))
-    return _SPACES.sub(_more_than_one, code.strip()) if is_span else None
+    is_span = closer and opener[2][0] == "`" and not _is_letter(text, closer.end(2))
+    return re.sub(r"\s+", _more_than_one, code.strip()) if is_span else None
+
+
+def _is_letter(text: str, place: int) -> bool:
+    return (sign := text[max(0, place) : place + 1]).isalnum() and sign.isascii()
 
 
 def _more_than_one(spaces: re.Match[str]) -> str:
@@ -105,23 +107,9 @@ _MARKS = {
     "©": "",
 }
 _KEPT = frozenset("\u2014‰‱§¶†‡")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-
-
-def _apart(char: str) -> str | None:
-    """Punctuation beyond ASCII becomes a space, a symbol such as an emoji a word of its own."""
-    category = unicodedata.category(char)
-    if char == "\u2212" or (category == "Pd" and char not in _KEPT):
-        return "-"
-    if char in _KEPT:
-        return f" {char} "
-    if category == "Sk" or (category[0] in "PZC" and category not in ("Co", "Cn", "Cs")):
-        return "\n" if category in ("Zl", "Zp") else " "
-    return f" {char} " if category[0] == "S" and not re.match(f"[{CURRENCY}]", char) else char
-
-
+_CONTROL = dict.fromkeys((*range(9), *range(14, 32), 127), " ")
 _MARKED = CharTable(lambda char: _MARKS.get(char, char))
-_APART = CharTable(_apart)
+_APART = CharTable(partial(apart, kept=_KEPT))
 _WIDE_CLOCK = re.compile(r"(?<=\d)：(?=\d)")
 _SOURCE = re.compile(r"【(?:source|[0-9:]{1,9}†)[^【】]*】")
 
@@ -174,10 +162,11 @@ def _without_citations(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _is_cited(before: str) -> bool:
     words = _SENTENCE_END.split(before.rstrip(" \t.,;:!?"))[-1].split()
-    if len(words) < _LEAST_CITED or not words[-1].isalpha() or words[-1].lower() in lexicon.NUMBERED:
+    if len(words) < _LEAST_CITED or not words[-1].isalpha() or words[-1].lower() in _NUMBERED:
         return False
     return not words[-1].islower() or words[-1].endswith(("s", "ing", "ed")) or words[-2].lower() not in _BEFORE_A_LABEL
 
 
-_BEFORE_A_LABEL = lexicon.PREPOSITIONS | lexicon.LINKING | lexicon.TOLD | frozenset("read see saw watch and or".split())
+_NUMBERED = CRITICAL | WORDS["articles"] | WORDS["linking"] | WORDS["numbered"]
+_BEFORE_A_LABEL = WORDS["prepositions"] | WORDS["linking"] | WORDS["told"] | set("read see saw watch and or".split())
 """Words after which a single noun is a label: "the winner is candidate [2]", unlike "it burnt down in the war [2]"."""

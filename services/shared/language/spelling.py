@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from itertools import chain, permutations
 
 from services.shared.language import wordlists
+from services.shared.language.text import remembered
 
 _words = partial(wordlists.words, "spelling")
 _listed = partial(wordlists.listed, "spelling")
@@ -39,7 +40,6 @@ _BEFORE_IS, _AFTER_IS = _words("before is"), _words("after is")
 _BETWEEN, _AFTER_WOULD, _AFTER_HAD = _words("between"), _words("after would"), _words("after had")
 _BRITISH = wordlists.pairs("spelling", "british")
 _PATTERNS = [(re.compile(form), plain) for form, plain in wordlists.pairs("spelling", "british patterns").items()]
-_LONGEST_CACHED = 64  # hostile lengths stay out of the cache
 
 
 def plain_words(tokens: Sequence[str]) -> list[str]:
@@ -50,9 +50,9 @@ def plain_words(tokens: Sequence[str]) -> list[str]:
     """
     tokens = _in_context(tokens)
     if TITLES.isdisjoint(tokens):
-        return list(chain.from_iterable(map(_spelled, tokens)))
+        return list(chain.from_iterable(map(_plain_words, tokens)))
     named = [i > 0 and tokens[i - 1] in TITLES for i in range(len(tokens))]
-    return list(chain.from_iterable((t,) if name else _spelled(t) for t, name in zip(tokens, named, strict=True)))
+    return list(chain.from_iterable((t,) if name else _plain_words(t) for t, name in zip(tokens, named, strict=True)))
 
 
 _LAST_DIGITS = {word: value for value, word in enumerate(_UNITS[:10]) if value}
@@ -100,14 +100,15 @@ def _with_auxiliary(token: str, after: str, later: str) -> tuple[str, ...]:
     return (token,)
 
 
-def _spelled(token: str) -> tuple[str, ...]:
-    return _plain_words(token) if len(token) <= _LONGEST_CACHED else (token,)
-
-
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 
 
-@lru_cache(maxsize=1 << 14)
+def without_separators(token: str) -> str:
+    """A number without separators of thousands; other words as they are."""
+    return token.replace(",", "") if _THOUSANDS.fullmatch(token) else token
+
+
+@remembered(longest=64)
 def _plain_words(token: str) -> tuple[str, ...]:
     token = _WITHOUT_APOSTROPHE.get(token, token)
     if token in _CONTRACTIONS:
@@ -117,9 +118,7 @@ def _plain_words(token: str) -> tuple[str, ...]:
         return (stem, _ENDINGS[ending])
     if token.endswith("'s"):
         return (token[:-2], "is") if token[:-2] in _BEFORE_IS else (f"{american(token[:-2])}'s",)
-    if _THOUSANDS.fullmatch(token):
-        return (token.replace(",", ""),)
-    return (NUMBER_WORDS.get(token) or american(token),)
+    return (NUMBER_WORDS.get(token) or american(without_separators(token)),)
 
 
 _EITHER_WAY = [

@@ -1,35 +1,37 @@
-"""What counts as the same wording: one normal form for texts that differ in case, punctuation, URLs or white space."""
+"""One form for the characters of texts: composed, unfolded, folded, without accents, and punctuation set apart."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from functools import lru_cache, wraps
+from typing import TypeVar
 
 CURRENCY = "$\xa2-\xa5\u20a0-\u20cf"
 """Character class (inside brackets) of the common currency signs."""
 
+MONEY = re.compile(f"[{CURRENCY}]")
+
 WORD = "0-9a-z\x80-\xa1\xa6-\u209f\u20d0-\U0010ffff"
 """Character class (inside brackets) of what words are made of after `fold` and `separate`."""
-
-_WORD_RUN = (
-    rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/*^-](?=[0-9])|['_]+(?=[{WORD}]))[{WORD}]+)*"
-    rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
-)
-_TOKEN = re.compile(
-    rf"{_WORD_RUN}"  # uv, don't, snake_case, v1.2.3, 10:30, c++
-    rf"|(?<![{WORD}.~+-])(?:[-+~]\.?|\.)(?=[0-9]){_WORD_RUN}"  # -5, ~5, .5
-    rf"|(?:(?<![{WORD}])-)?[{CURRENCY}]"
-    r"|!=|[+<>=%]"
-)
-
-# East Asian text goes on right after a URL, without a space.
-_URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+")
-_CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;–-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
 
 _APART = re.compile(r"[^\W\d_][\u0300-\u036f\u0653-\u0655\u3099\u309a]+|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
+
+_T = TypeVar("_T")
+
+
+def remembered(*, longest: int) -> Callable[[Callable[[str], _T]], Callable[[str], _T]]:
+    """What was read of texts that are no longer than this lately; hostile lengths stay out of the cache."""
+
+    def decorated(read: Callable[[str], _T]) -> Callable[[str], _T]:
+        known = lru_cache(maxsize=1 << 14)(read)
+        return wraps(read)(lambda text: known(text) if len(text) <= longest else read(text))
+
+    return decorated
 
 
 class CharTable(dict[int, str | int | None]):
@@ -68,18 +70,16 @@ def _spelled_number(char: str) -> str:
     return f" {plain} "
 
 
-def _separated(char: str) -> str | None:
-    """Punctuation becomes a space, a symbol such as an emoji a word of its own."""
+def apart(char: str, kept: Container[str] = ()) -> str:
+    """Punctuation becomes a space, a symbol such as an emoji a word of its own, and so does a mark that is kept."""
     category = unicodedata.category(char)
+    if char in kept:
+        return f" {char} "
     if char == "\u2212" or (category == "Pd" and char not in "—―⸺⸻"):
         return "-"
-    if category[0] in "PZC" and category not in ("Co", "Cn", "Cs"):
-        return " "
-    if category == "Sk":
-        return " "
-    if category[0] == "S" and not re.match(f"[{CURRENCY}]", char):
-        return f" {char} "
-    return char
+    if category == "Sk" or (category[0] in "PZC" and category not in ("Co", "Cn", "Cs")):
+        return "\n" if category in ("Zl", "Zp") else " "
+    return f" {char} " if category[0] == "S" and not MONEY.match(char) else char
 
 
 def _plain(char: str) -> str | None:
@@ -93,7 +93,7 @@ _LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", 
 _ACCENTED = re.compile("(?:[\u00c0-\u024f\u0370-\u03ff\u0451\u1e00-\u1fff]|[a-z\u00c0-\u024f][\u0300-\u036f])+")
 _PLAIN = CharTable(_plain)
 _SPELLED = CharTable(_spelled)
-_SEPARATED = CharTable(_separated)
+_SEPARATED = CharTable(apart)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -157,31 +157,8 @@ def separate(folded: str) -> str:
     return folded if folded.isascii() else translated(folded, _SEPARATED)
 
 
-def without_urls(folded: str) -> str:
-    """Folded text without URLs and citation marks such as [1], [2, 3] and 【source】."""
-    if "://" in folded or "www." in folded:
-        folded = _URL.sub(" ", folded)
-    if "[" in folded or "【" in folded:
-        folded = _CITATION.sub(" ", folded)
-    return folded
-
-
 def why_unfit(text: str, longest: int) -> str | None:
     """Why a text cannot be kept, if so: it is blank, or has more bytes than these."""
     if (size := len(text.encode())) > longest:
         return f"the text has {size} bytes, {longest} are allowed"
     return None if text.strip() else "the text is blank"
-
-
-def normalize(text: str) -> str:
-    """The normal form: words, numbers and symbols in lower case, each separated by one space.
-
-    Texts that differ only in case, punctuation, URLs, citation marks or white space have the same normal form. What
-    carries meaning stays: 3.50, -5, 10:30, 2026-02-01, $ and €, 5 %, a < b, C++, C#, don't, emoji. A text without any
-    of these ("?!") is its own normal form. Idempotent.
-    """
-    folded = fold(text)
-    cleaned = separate(without_urls(folded))
-    if "&" in cleaned:
-        cleaned = cleaned.replace("&", " and ")
-    return " ".join(_TOKEN.findall(cleaned)) or " ".join(folded.split())

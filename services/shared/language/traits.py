@@ -10,45 +10,17 @@ from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
+from services.shared.language import wordlists
 from services.shared.language.analysis import analyze, telling_terms, words_asked
 from services.shared.language.bounded import as_read
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
-CAPITALIZED = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b"
-CAPITALIZED_WITHIN = re.compile(rf"(?<=[a-z,] ){CAPITALIZED}")
-"""What is written with a capital though no sentence begins there."""
 
-_NUMBER = re.compile(r"\d")
 _ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
-_AUX = "(?:is|are|was|were|do|does|did|can|could|should|would|will|have|has|had|am)"
-_ASKS = re.compile(
-    r"(?:(?:hey|hi|so|and|but|ok|okay|please),? )*"
-    rf"(?:(?:when|where|who|why|how|what)(?:'s| {_AUX})"
-    r"|(?:how (?:much|many|long|old|often|far|big|tall)|(?:what|which|whose)(?= \w+ \w))"
-    rf"(?: (?!(?:i|you|we|he|she|they|it|a|an|the|{_AUX})\b)[\w'-]+){{0,2}} (?<!which ){_AUX}"
-    rf"|{_AUX} (?:i|you|we|he|she|they|u|there)"
-    r")\b(?!.* (?:is|are|was|were) (?:that|because|the|a|my|when|what)\b).{0,160}",
-    re.IGNORECASE,
-)
-_REQUEST = re.compile(
-    r"\s*(?:(?:please|ok|okay|hey|now),? )?(?:compare|create|describe|draft|explain|find|generate|give|help|list|make|"
-    r"propose|recommend|show|suggest|summari[sz]e|tell|translate|write) (?!myself|himself|herself)\w+",
-    re.IGNORECASE,
-)
+_ASKS, _REQUEST = (wordlists.expression("asked", form, re.IGNORECASE) for form in ("{question}", "{request}"))
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
-_TIMES = frozenset(
-    "january february march april june july august september october november december jan feb aug sep sept oct nov "
-    "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
-)
-_RELATIVE = frozenset("last next this past few couple".split())
-_SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
-
-_WAYS = """
-anything best better choose chose fancy favor favorite favour favourite fond go good idea keen know like love
-most must need normally often opt ought pick prefer preferred recommend remember remind said say should stick
-suggest suit take tell told use used using usually want would"""
-"""Words with which one asks for the same in other ways: what one likes, prefers, or should take."""
+_TIMES, _RELATIVE, _SPANS = (wordlists.words("asked", it) for it in ("times", "relative", "spans"))
 
 _MOST_KNOWN = 20_000
 _BEGINNING = 2000
@@ -116,7 +88,7 @@ def _read(text: str) -> Traits:
         ends_in_question=text.rstrip(" !.)\"'").endswith("?"),
         length=text.count(" ") + 1,
         names_time=_names_time(text, words_of(text)),
-        has_number=_NUMBER.search(text) is not None,
+        has_number=any(map(str.isdecimal, text)),
     )
 
 
@@ -132,7 +104,7 @@ def _terms_asked(text: str) -> tuple[frozenset[int], ...]:
     return tuple(frozenset(map(hash, terms)) for terms in asked)
 
 
-_WAYS_TO_ASK = frozenset(map(hash, telling_terms(_WAYS)))
+_WAYS_TO_ASK = frozenset(map(hash, telling_terms(" ".join(wordlists.listed("asked", "ways")))))
 _asked_in = ByText(_terms_asked)
 _is_question = ByText(is_mere_question)
 traits_of = ByText(_read)

@@ -38,13 +38,30 @@ def pairs(name: str, section: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in sections(name)[section])
 
 
-def pattern(name: str, section: str) -> str:
-    """The lines of a section as alternatives of one regular expression; {name} stands for another section.
+def pattern(name: str, section: str, language: str = "") -> str:
+    """The lines of a section as alternatives of one regular expression; {name} stands for another section, each of the
+    language where it has one.
 
-    What follows a tab in a line are examples of it: see `examples`.
+    What follows a tab in a line are examples of it, see `examples`, or what it stands for, see `keys`.
     """
-    lines = (line.partition("\t")[0] for line in sections(name)[section])
-    return f"(?:{'|'.join(_expanded(name, line) for line in lines)})"
+    lines = sections(name).get(f"{language} {section}") or sections(name)[section]
+    expanded = (_expanded(name, line.partition("\t")[0], language) for line in lines)
+    return f"(?:{'|'.join(expanded)})"
+
+
+def any_of(name: str, *given: str) -> str:
+    """The words of sections as alternatives of a regular expression."""
+    return f"(?:{'|'.join(re.escape(word) for section in given for word in listed(name, section))})"
+
+
+def expression(name: str, form: str, flags: int = 0, *, language: str = "") -> re.Pattern[str]:
+    """A regular expression in which {name} stands for a section."""
+    return re.compile(_expanded(name, form, language), flags)
+
+
+def keys(name: str, section: str) -> dict[str, str]:
+    """What the regular expression of each line stands for."""
+    return dict(line.split("\t") for line in sections(name).get(section, ()))
 
 
 def examples(name: str, section: str) -> dict[str, list[str]]:
@@ -53,5 +70,5 @@ def examples(name: str, section: str) -> dict[str, list[str]]:
     return {_expanded(name, line): given.split(" / ") for line, _, given in lines}
 
 
-def _expanded(name: str, line: str) -> str:
-    return _REFERENCE.sub(lambda found: pattern(name, found[1]), line)
+def _expanded(name: str, line: str, language: str = "") -> str:
+    return _REFERENCE.sub(lambda found: pattern(name, found[1], language), line)

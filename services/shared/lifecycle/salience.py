@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from contracts.v1.turns import EntryType, Role
 from services.shared.language import wordlists
-from services.shared.language.text import normalize
+from services.shared.language.text import fold
+from services.shared.language.traits import TOKEN
 from services.shared.privacy.assent import is_no, is_yes
 
 BASE = 0.2
@@ -68,8 +69,8 @@ def is_small_talk(text: str) -> bool:
     """Whether a text is nothing but greetings, thanks, approval, a yes or a no, emoji or punctuation."""
     if len(text) > _SHORT:
         return False
-    normal = normalize(text)
-    is_said_to_anything = not any(char.isalnum() for char in normal) or _SMALL_TALK.fullmatch(normal) is not None
+    normal = " ".join(TOKEN.findall(fold(text)))
+    is_said_to_anything = not normal or _SMALL_TALK.fullmatch(normal) is not None
     return is_said_to_anything or is_yes(text) or is_no(text)
 
 

@@ -17,7 +17,7 @@ from services.shared.language.analysis import is_english, words_asked
 from services.shared.language.traits import ByText, terms_in
 from services.shared.lifecycle.sayings import is_said_within
 from services.shared.temporal.asked_times import OF_PAST, asks_for_former, asks_for_latest, without_state
-from services.shared.temporal.time_spans import Span, all_spans, without
+from services.shared.temporal.time_spans import Span, spans_named, without
 
 _ALIKE = 0.6
 """Least share of the words of two statements that both have; what has a digit is none of them."""
@@ -51,7 +51,7 @@ class Wanted:
     @classmethod
     def by(cls, question: str, now: datetime) -> Wanted:
         """What a question asks for; one in the present tense is for the newest."""
-        spans, latest = all_spans(question, now), asks_for_latest(question)
+        spans, latest = spans_named(question, now, dates_too=True), asks_for_latest(question)
         first = asks_for_former(question) and not latest
         is_of_past = OF_PAST.search(question) is not None and is_english(question)
         is_over = bool(spans) and (is_of_past or any(span.until and span.until <= now for span in spans))
@@ -116,12 +116,12 @@ def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike
 
     Where a question is for the state of a thing and nothing else, these are all that name it.
     """
-    if of_thing := _of_thing(entries, without(question, all_spans(question, now))):
+    if of_thing := _of_thing(entries, without(question, spans_named(question, now, dates_too=True))):
         return of_thing
     for seed in entries[:_SEEDS]:
         members = [one for one in entries if _are_alike(one, seed)]
         if len(members) >= _FEWEST:
-            return _told_apart(members, without(question, all_spans(question, now)))
+            return _told_apart(members, without(question, spans_named(question, now, dates_too=True)))
     return None
 
 

@@ -33,7 +33,7 @@ COLUMNS = (
 )
 """What the outputs of the heads mean, in their order."""
 
-SIGNS = 5
+SIGNS = 6
 """How many logits tell how sure a stretch is."""
 
 _AT = {name: place for place, name in enumerate(COLUMNS)}
@@ -47,7 +47,8 @@ _LEAST = 0.3
 class Stretch:
     """A stretch of a text, from its first character to after the last, and what the heads tell of it.
 
-    `signs` are the logits that its confidence is made of. `whose` is where the text names whom it is about.
+    `signs` are what its confidence is made of: logits, and the length of the text. `whose` is where the text names whom
+    it is about.
     """
 
     begin: int
@@ -154,6 +155,7 @@ def _stretch(
             float(inside.min()),
             float(mean[_AT["is_meant"]]),
             float(np.log(_softmax(slots).max())),
+            float(np.log(len(offsets))),
         ),
         named_beside(names, begin, end, text),
     )

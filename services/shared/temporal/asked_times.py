@@ -7,11 +7,9 @@ import re
 from services.shared.language import wordlists
 
 OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
-_LATEST, _FORMERLY = (
-    re.compile(rf"\b{wordlists.pattern('asked_times', section)}(?!\w)") for section in ("latest", "first")
-)
-_STATE = re.compile(
-    rf"\b(?:{'|'.join(wordlists.pattern('asked_times', it) for it in ('latest', 'beginning', 'state'))})(?!\w)"
+_LATEST, _FORMERLY, _STATE = (
+    wordlists.expression("asked", rf"\b(?:{sections})(?!\w)")
+    for sections in ("{latest}", "{first}", "{latest}|{beginning}|{state}")
 )
 
 

@@ -14,19 +14,6 @@ OfYear: TypeAlias = Callable[[int], Stretch]
 """What there is once in every year."""
 
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
-_FIXED_HOLIDAYS = {
-    "christmas": (12, 24, 3),
-    "christmas eve": (12, 24, 1),
-    "christmas day": (12, 25, 1),
-    "boxing day": (12, 26, 1),
-    "new year's eve": (12, 31, 1),
-    "new year's day": (1, 1, 1),
-    "valentine's day": (2, 14, 1),
-    "halloween": (10, 31, 1),
-    "st patrick's day": (3, 17, 1),
-}
-_AROUND_EASTER = {"good friday": (-2, 1), "easter": (-2, 4), "easter monday": (1, 1)}
 _DAY = timedelta(days=1)
 
 
@@ -39,17 +26,15 @@ def weekday_before(name: str, midnight: datetime) -> Stretch:
     return day_of(midnight - timedelta(days=(midnight.weekday() - DAYS.index(name) - 1) % 7 + 1))
 
 
-def monday(midnight: datetime) -> datetime:
-    return midnight - timedelta(days=midnight.weekday())
-
-
 def unit_ago(unit: str, count: int, midnight: datetime) -> Stretch:
-    """The calendar's week, month, quarter, year or weekend that was so many ago; a weekend that is not over is none."""
-    first = monday(midnight)
-    if unit == "weekend":
-        return first - timedelta(days=7 * count - 5), first - timedelta(days=7 * count - 7)
-    if unit == "week":
-        return first - timedelta(days=7 * count), first - timedelta(days=7 * count - 7)
+    """The day, or the calendar's week, month, quarter, year or weekend that was so many ago; a weekend that is not over
+    is none. A night goes on into the next day."""
+    if unit in ("day", "night", "part"):
+        day = midnight - count * _DAY
+        return day, day + timedelta(days=1, hours=12 if unit == "night" else 0)
+    if weeks := {"week": 1, "weekend": 1, "fortnight": 2}.get(unit):
+        monday = midnight - timedelta(days=midnight.weekday() + 7 * weeks * count)
+        return monday + timedelta(days=5 if unit == "weekend" else 0), monday + 7 * weeks * _DAY
     length = {"month": 1, "quarter": 3, "year": 12}[unit]
     start = (midnight.month - 1) // length * length - count * length
     return months(midnight, midnight.year, start + 1, length)
@@ -64,41 +49,36 @@ def _first_of(midnight: datetime, year: int, month: int) -> datetime:
     return midnight.replace(year=year + (month - 1) // 12, month=(month - 1) % 12 + 1, day=1)
 
 
-def season(name: str, year: int, midnight: datetime) -> Stretch:
-    """Three months, as in the north; a winter is of the year in which it begins."""
-    return months(midnight, year, _SEASONS[name], 3)
+def of_year(name: str, midnight: datetime) -> OfYear:
+    """What there is of a name in each year: months, as the number of one and how many (3 3), days, as a month and a day
+    of it before (12 24 3), days from Easter on (easter -2 4), or Thanksgiving."""
+    first, *numbers = name.split()
+    count = [int(number) for number in numbers]
+    if first == "thanksgiving":
+        return lambda year: _fourth_thursday(midnight.replace(year=year, month=11, day=1))
+    if first == "easter":
+        return lambda year: _days(_easter(year, midnight), *count)
+    if len(count) == 2:
+        return lambda year: _days(midnight.replace(year=year, month=int(first), day=1) - _DAY, *count)
+    return lambda year: months(midnight, year, int(first), count[0] if count else 1)
 
 
-def holiday(name: str, year: int, midnight: datetime) -> Stretch:
-    if name in _FIXED_HOLIDAYS:
-        month, day, days = _FIXED_HOLIDAYS[name]
-        return _days(midnight.replace(year=year, month=month, day=day), days)
-    if name == "new year":
-        return _days(midnight.replace(year=year, month=1, day=1) - _DAY, 2)
-    if name == "thanksgiving":
-        return _fourth_thursday(midnight.replace(year=year, month=11, day=1))
-    after, days = _AROUND_EASTER[name]
-    month, day = _easter(year)
-    return _days(midnight.replace(year=year, month=month, day=day) + after * _DAY, days)
-
-
-def _days(first: datetime, count: int) -> Stretch:
-    return first, first + count * _DAY
+def _days(start: datetime, ahead: int, count: int) -> Stretch:
+    """So many days, from that many after the start on."""
+    return start + ahead * _DAY, start + (ahead + count) * _DAY
 
 
 def _fourth_thursday(first: datetime) -> Stretch:
     return day_of(first + timedelta(days=(3 - first.weekday()) % 7 + 21))
 
 
-def _easter(year: int) -> tuple[int, int]:
-    """Month and day of Easter Sunday in the Gregorian calendar, by the paschal full moon."""
+def _easter(year: int, midnight: datetime) -> datetime:
+    """Easter Sunday in the Gregorian calendar, by the paschal full moon."""
     century, golden = year // 100, year % 19
     moon = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
     moon -= (moon // 28) * (1 - (moon // 28) * (29 // (moon + 1)) * ((21 - golden) // 11))
     weekday = (year + year // 4 + moon + 2 - century + century // 4) % 7
-    after = moon - weekday
-    month = 3 + (after + 40) // 44
-    return month, after + 28 - 31 * (month // 4)
+    return midnight.replace(year=year, month=3, day=28) + (moon - weekday) * _DAY
 
 
 def latest(of_year: OfYear, now: datetime) -> Stretch:
@@ -129,17 +109,12 @@ def _years_back(now: datetime) -> range:
 def part_of(whole: Stretch, part: str) -> Stretch:
     """A third, half or week of a stretch, in whole months or else days; of a day or two it is all."""
     which, length = part.split()
+    place = ("first", "second", "third", "last").index(which)
     if length == "week":
-        return _week_of(whole, which)
+        return _days(whole[1], -7, 7) if which == "last" else _days(whole[0], 7 * place, 7)
     count = {"third": 3, "half": 2}[length]
-    place = {"first": 0, "second": 1, "last": count - 1}[which]
+    place = min(place, count - 1)
     return _cut(whole, place, count), _cut(whole, place + 1, count)
-
-
-def _week_of(whole: Stretch, which: str) -> Stretch:
-    if which == "last":
-        return whole[1] - 7 * _DAY, whole[1]
-    return _days(whole[0] + 7 * _DAY * ["first", "second", "third"].index(which), 7)
 
 
 def _cut(whole: Stretch, place: int, count: int) -> datetime:

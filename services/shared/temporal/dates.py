@@ -11,35 +11,13 @@ from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.shared.temporal.month_names import without_names
-from services.shared.temporal.time_words import TimeWords, lowered, may_name_time, plain, words_for
+from services.shared.temporal.time_words import TimeWords, lowered, plain, words_for
 
 _FADES_AFTER, _FADES_BEFORE = 10.0, 3.0  # days: what happened is told afterwards, what is planned shortly before
 _DAY = 86400.0
 
 _MOST = 16
 """Dates of a question that are read."""
-
-_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = (
-    "[Jj]an(?:uary)?|[Ff]eb(?:ruary)?|Mar(?:ch)?(?! [Hh]are)|[Aa]pr(?:il)?|May|[Jj]une?|[Jj]uly?|[Aa]ug(?:ust)?|"
-    "[Ss]ept?(?:ember)?|[Oo]ct(?:ober)?|[Nn]ov(?:ember)?|[Dd]ec(?:ember)?"
-)
-_NUMBER = r"[0-3]?\d"
-DATE = (
-    rf"\b(?:(?P<before>{_NUMBER})(?:st|nd|rd|th)?(?: of)? )?(?P<month>{_MONTH})\b\.?"
-    rf"(?: (?P<after>{_NUMBER})(?:st|nd|rd|th)?\b)?(?:,?(?: of)? (?P<year>(?:19|20)\d\d)\b)?"
-    r"|\b(?P<iso>(?:19|20)\d\d(?:-[01]\d-|/[01]\d/)[0-3]\d)\b"
-    r"|(?<![\w./])(?P<numeric>\d{1,2}(?:/\d{1,2}/|\.\d{1,2}\.)(?:19|20)\d\d)(?![\w/])"
-)
-"""A day or a month, as a pattern that minds the case: May, not may."""
-
-_DATE = re.compile(DATE)
-_APART = re.compile("[-/.]")
-_MAY_BE = re.compile(
-    r"(?:^|[.?!]\s+)(?P<may>May) (?:I|we|you|he|she|it|they|one|the|this|that|my|our|his|her|your|their)\b"
-)
-"""Where May is a verb."""
 
 
 class NamedDate(NamedTuple):
@@ -55,44 +33,40 @@ def named_dates(question: str) -> list[NamedDate]:
 
     Knows English, German, Spanish and French.
     """
-    text = plain(question)
-    if not may_name_time(text) or not (words := words_for(question)):
-        return []
-    return list(islice(english_dates(question) if words.language == "english" else _other_dates(text, words), _MOST))
+    return [date for date, _ in _dates_of(question)]
 
 
-def english_dates(question: str) -> Iterator[NamedDate]:
-    """The months and days in a text that is known to be English."""
-    question = without_names(plain(question))
-    verbs = {found.start("may") for found in islice(_MAY_BE.finditer(question), _MOST)}
-    for found in islice(_DATE.finditer(question), _MOST):
-        if found.start() not in verbs and (date := _date(found)):
-            yield date
+def places_of_dates(question: str) -> list[tuple[int, int]]:
+    """Where these stand."""
+    return [place for _, place in _dates_of(question)]
 
 
-def _other_dates(text: str, words: TimeWords) -> Iterator[NamedDate]:
-    """A month with its day or year, or behind a preposition: Mai alone may be a name."""
-    for found in islice(words.times.finditer(lowered(text)), _MOST):
+def _dates_of(question: str) -> Iterator[tuple[NamedDate, tuple[int, int]]]:
+    words = words_for(question)
+    return islice(dates_in(question, words), _MOST) if words else iter(())
+
+
+def dates_in(text: str, words: TimeWords) -> Iterator[tuple[NamedDate, tuple[int, int]]]:
+    """The months and days in a text, and where they stand. In other languages than English a month has its day or
+    year, or stands behind a preposition: Mai alone may be a name."""
+    for found in words.times.finditer(lowered(plain(text))):
+        date = None
         if found["numeric"]:
-            date = numeric_date(found["numeric"], day_first=True)
-        elif found["month"] and (found["relation"] or found["day_before"] or found["year"]):
-            month = int(words.key("month", found["month"]))
-            date = NamedDate(month, _number(found["day_before"]), _number(found["year"]))
-        else:
-            continue
+            date = numeric_date(found["numeric"], day_first=words.language != "english")
+        elif found["month"] and (
+            words.language == "english" or found["relation"] or found["day_before"] or found["year"]
+        ):
+            date = date_of(found, words)
         if date:
-            yield date
+            yield date, found.span()
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text else None
-
-
-def _date(found: re.Match[str]) -> NamedDate | None:
-    if numeric := found["iso"] or found["numeric"]:
-        return numeric_date(numeric)
-    month = 1 + _NAMES.index(found["month"][:3].lower())
-    return NamedDate(month, _number(found["before"] or found["after"]), _number(found["year"]))
+def date_of(found: re.Match[str], words: TimeWords) -> NamedDate:
+    """The month and day that an expression names; the month is 0 where only a day is named."""
+    said = found.groupdict()
+    day = said["day_before"] or said["day_after"] or said.get("only_day")
+    month = int(words.key("month", said["month"])) if said["month"] else 0
+    return NamedDate(month, int(day) if day else None, int(said["year"]) if said["year"] else None)
 
 
 def numeric_date(text: str, *, day_first: bool = False) -> NamedDate | None:
@@ -100,7 +74,7 @@ def numeric_date(text: str, *, day_first: bool = False) -> NamedDate | None:
 
     With points the day is always first, with slashes it is in languages other than English.
     """
-    one, two, three = map(int, _APART.split(text))
+    one, two, three = map(int, re.split("[-/.]", text))
     if one > 99:
         return NamedDate(max(1, min(12, two)), three, one)
     day, month = (one, two) if day_first or "." in text else (two, one)

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from functools import cache
 
 from services.shared.temporal.calendars import DAYS
-from services.shared.temporal.dates import DATE, english_dates
+from services.shared.temporal.dates import dates_in
+from services.shared.temporal.time_words import time_words
 
-_SHORT = {day[:3]: day for day in DAYS} | {
-    "tues": "tuesday",
-    "weds": "wednesday",
-    "thur": "thursday",
-    "thurs": "thursday",
-}
-_NUMBERS = "a one two three four five six seven eight nine ten".split()
-_COUNT = rf"\d{{1,2}}|an|a couple of|a few|{'|'.join(_NUMBERS)}"
-_LENGTHS = {"day": 1, "week": 7, "fortnight": 14}
-_DAY = "|".join([*DAYS, *sorted(_SHORT, key=len, reverse=True)])
-_TODAY = re.compile(r"\b(?:today|tonight|this (?:morning|afternoon|evening)|in (?:an hour|\w+ hours|\w+ minutes))\b")
-_TOMORROW = re.compile(r"\b(?P<after>day after )?(?:tomorrow|tmrw)\b")
-_IN = re.compile(rf"\b(?:in|within) (?P<count>{_COUNT}) (?P<unit>day|week|fortnight|month)s?\b")
-_WEEKDAY = re.compile(rf"\b(?:(?P<which>next|this|coming|the following) )?(?P<day>{_DAY})\b(?! the \d)")
-_END = re.compile(
-    r"\b(?:end of (?:the |this |next )?(?P<end>day|week|month|year)|(?P<weekend>(?:this|next|the) weekend))\b"
+_SAID = (
+    r"\b(?:(?P<tomorrow>(?P<day_after>day after )?(?:tomorrow|tmrw))"
+    r"|(?P<today>today|tonight|this (?:morning|afternoon|evening)|in (?:an hour|\w+ hours|\w+ minutes))"
+    r"|(?P<counted>(?:in|within) (?P<count>{count}) (?P<unit>day|week|fortnight|month)s?)"
+    r"|(?P<end>end of (?:the |this |next )?(?:day|week|month|year)|(?:this|next|the) weekend)"
+    r"|(?P<of_month>(?:by|on|until|before|for) the (?P<nth>[0-3]?\d)(?:st|nd|rd|th))"
+    r"|(?P<weekday>(?P<next>next )?(?P<day>mon|tues?|wed(?:s|nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?(?! the \d))"
+    r"|(?P<unit_end>(?:this|next) (?:week|month|year)))\b"
 )
-_NEXT = re.compile(r"\b(?P<which>this|next) (?P<unit>week|month|year)\b")
-_OF_MONTH = re.compile(r"\b(?:by|on|until|before|for) the (?P<day>[0-3]?\d)(?:st|nd|rd|th)\b")
-_DATED = re.compile(DATE)
+"""What may be said, each in a group of the name of its reader."""
+
+_LENGTHS = {"day": 1, "week": 7, "fortnight": 14}
 _NTH = r"[0-3]?\d(?:st|nd|rd|th)?"
 _LOWER_MONTH = re.compile(
     rf"\b(?:by|before|on|until|is|due) (?:the )?(?:{_NTH} (?:of )?(?:mar|march|may)\b|(?:mar|march|may) {_NTH}\b)"
@@ -37,14 +31,12 @@ _LOWER_MONTH = re.compile(
 """A day of a month whose name in lower case is a verb, too."""
 
 _LASTING = re.compile(r"\b(?:till|til|until)\b", re.IGNORECASE)
-_BY = re.compile(r"\b(?:by|before|due)\b", re.IGNORECASE)
 _REASON = re.compile(
     r"^\W*since\b(?! then\b)[^,]*, (?=(?:so |now )?(?:i|we|my|our|the|please|remind|there)\b)", re.IGNORECASE
 )
 _BY_DAY = re.compile(r"\b(?:by|before|due(?: on| by)?) (?!on\b|at\b|in\b)[^,;]*$", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:since|last|ago|yesterday)\b", re.IGNORECASE)
-_EVERY = re.compile(r"\b(?:every|each)\b", re.IGNORECASE)
-_NOT_YET = re.compile(r"\b(?:since|last|ago|yesterday|every|each)\b")
+_WORD = re.compile("[a-z]+")
+_DUE, _PAST, _EVERY = {"by", "before", "due"}, {"since", "last", "ago", "yesterday"}, {"every", "each"}
 _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 
 
@@ -55,30 +47,39 @@ def due_on(sentence: str, said_at: datetime) -> date | None:
     ("since the car broke down last week, …"), tells nothing of that.
     """
     sentence = _REASON.sub("", sentence)
-    if (by := _BY_DAY.search(sentence)) and _PAST.search(sentence[: by.start()]) and not _EVERY.search(sentence):
+    by, is_repeated = _BY_DAY.search(sentence), _has(sentence, _EVERY)
+    if by and _has(sentence[: by.start()], _PAST) and not is_repeated:
         sentence = by[0]
-    if (last := _LASTING.search(sentence)) and not _BY.search(sentence):
-        day = _due_on(sentence[last.start() :], said_at)
+    if (last := _LASTING.search(sentence)) and not _has(sentence, _DUE):
+        day = _due_on(sentence[last.start() :], said_at.date())
         if day is not None:
             return day
-    return _due_on(sentence, said_at)
+    return _due_on(sentence, said_at.date())
 
 
-def _due_on(sentence: str, said_at: datetime) -> date | None:
+def _has(text: str, words: set[str]) -> bool:
+    return not words.isdisjoint(_WORD.findall(text.lower()))
+
+
+def _due_on(sentence: str, today: date) -> date | None:
     lower = " ".join(sentence.lower().split())
-    if _NOT_YET.search(lower):
+    if _has(lower, _PAST | _EVERY):
         return None
     with suppress(ValueError, OverflowError):  # a day that no calendar has
-        for read in _READERS:
-            if (day := read(sentence if read is _dated else lower, said_at.date())) is not None:
-                return day
+        found = {one.lastgroup or "": one for one in reversed([*_said().finditer(lower)])}
+        first = next((name for name in _READERS if name in found), None)
+        return _dated(sentence, today) or (_READERS[first](found[first], today) if first else None)
     return None
+
+
+@cache
+def _said() -> re.Pattern[str]:
+    return time_words("english").expression(_SAID)
 
 
 def _dated(sentence: str, today: date) -> date | None:
     sentence = _LOWER_MONTH.sub(lambda found: found[0].replace(" ma", " Ma"), sentence)
-    found = _DATED.search(sentence)
-    named = next(english_dates(found[0]), None) if found else None
+    named = next((one for one, _ in dates_in(sentence, time_words("english"))), None)
     if named is None or named.day is None:
         return None
     day = date(named.year or today.year, named.month, named.day)
@@ -86,25 +87,15 @@ def _dated(sentence: str, today: date) -> date | None:
     return day.replace(year=today.year + 1) if is_past else day
 
 
-def _near(lower: str, today: date) -> date | None:
-    if found := _TOMORROW.search(lower):
-        return today + timedelta(days=2 if found["after"] else 1)
-    return today if _TODAY.search(lower) else None
+def _tomorrow(found: re.Match[str], today: date) -> date:
+    return today + timedelta(days=2 if found["day_after"] else 1)
 
 
-def _counted(lower: str, today: date) -> date | None:
-    if not (found := _IN.search(lower)):
-        return None
-    count = _number(found["count"])
+def _counted(found: re.Match[str], today: date) -> date:
+    count = time_words("english").number(found["count"])
     if found["unit"] == "month":
         return _months_on(today, count)
     return today + timedelta(days=count * _LENGTHS[found["unit"]])
-
-
-def _number(word: str) -> int:
-    if word.isdecimal():
-        return int(word)
-    return {"an": 1, "a couple of": 2, "a few": 3}.get(word) or max(1, _NUMBERS.index(word))
 
 
 def _months_on(today: date, count: int) -> date:
@@ -112,52 +103,39 @@ def _months_on(today: date, count: int) -> date:
     return today.replace(year=today.year + months // 12, month=months % 12 + 1, day=min(today.day, 28))
 
 
-def _end_of(lower: str, today: date) -> date | None:
-    if not (found := _END.search(lower)):
-        return None
-    ahead = 7 if " next " in f" {found[0]} " else 0
-    if found["weekend"] or found["end"] == "week":
-        sunday = 6 if found["weekend"] else 4
-        return today + timedelta(days=(sunday - today.weekday()) % 7 + ahead)
-    if found["end"] == "day":
+def _end(found: re.Match[str], today: date) -> date:
+    """The last working day of a week, the Sunday of a weekend, the last day of a month or year."""
+    *_, before, unit = found[0].split()
+    ahead = int(before == "next")
+    if unit in ("week", "weekend"):
+        last = 4 if unit == "week" else 6
+        return today + timedelta(days=(last - today.weekday()) % 7 + 7 * ahead)
+    if unit == "day":
         return today
-    if found["end"] == "year":
-        return date(today.year + (1 if ahead else 0), 12, 31)
-    first = _months_on(today.replace(day=1), 2 if ahead else 1)
-    return first - timedelta(days=1)
+    if unit == "year":
+        return date(today.year + ahead, 12, 31)
+    return _months_on(today.replace(day=1), 1 + ahead) - timedelta(days=1)
 
 
-def _weekday(lower: str, today: date) -> date | None:
+def _of_month(found: re.Match[str], today: date) -> date:
+    day = int(found["nth"])
+    return (today if day >= today.day else _months_on(today, 1)).replace(day=day)
+
+
+def _weekday(found: re.Match[str], today: date) -> date:
     """The next day of this name; "next Friday", said in the same week before it, is that of the week after."""
-    if not (found := _WEEKDAY.search(lower)):
-        return None
-    wanted = DAYS.index(_SHORT.get(found["day"], found["day"]))
+    wanted = [day[:3] for day in DAYS].index(found["day"][:3])
     days = (wanted - today.weekday()) % 7 or 7
-    is_in_this_week = today.weekday() < wanted
-    return today + timedelta(days=days + (7 if found["which"] == "next" and is_in_this_week else 0))
+    return today + timedelta(days=days + (7 if found["next"] and today.weekday() < wanted else 0))
 
 
-def _next(lower: str, today: date) -> date | None:
-    """The last working day of a week, the last day of a month or year."""
-    if not (found := _NEXT.search(lower)):
-        return None
-    return _end_of(f"end of {found['which']} {found['unit']}", today)
-
-
-def _day_of_month(lower: str, today: date) -> date | None:
-    if not (found := _OF_MONTH.search(lower)):
-        return None
-    day = int(found["day"])
-    this = today if day >= today.day else _months_on(today, 1)
-    return this.replace(day=day)
-
-
-_READERS: tuple[Callable[[str, date], date | None], ...] = (
-    _dated,
-    _near,
-    _counted,
-    _end_of,
-    _day_of_month,
-    _weekday,
-    _next,
-)
+_READERS: Mapping[str, Callable[[re.Match[str], date], date]] = {
+    "tomorrow": _tomorrow,
+    "today": lambda _, today: today,
+    "counted": _counted,
+    "end": _end,
+    "of_month": _of_month,
+    "weekday": _weekday,
+    "unit_end": _end,
+}
+"""By the name of what is said, the surest first."""

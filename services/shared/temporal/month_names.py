@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import islice
 
 from services.shared.language import wordlists
 
-_SHORT = "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
-_MAY_BE_NAMES = re.compile(rf"\b(?:(?P<short>{_SHORT})|april|june|august|(?-i:May|MAY))\b", re.IGNORECASE)
+_expression = partial(wordlists.expression, "months", flags=re.IGNORECASE)
+
+_MAY_BE_NAMES = _expression(
+    r"\b(?:(?P<short>jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|april|june|august|(?-i:May|MAY))\b"
+)
 _NEAR = 40
 """Characters on either side that are looked at."""
 
 _MOST = 64
 """Names of a text that are looked at."""
 
-_DAY_BEFORE = re.compile(r"(?<![\w.,:])[0-3]?[0-9](?:st|nd|rd|th|\.)?(?: of)? $", re.IGNORECASE)
-_NUMBER_AFTER = re.compile(
-    r"\.?,? ?(?:of )?(?:(?:19|20)[0-9]{2}\b|'[0-9]{2}\b)|\.? (?:the )?[0-3]?[0-9](?:st|nd|rd|th)?(?![\w:]|[.,]\w)",
-    re.IGNORECASE,
+_KIN = wordlists.any_of("people", "family", "partner", "acquainted")
+_DAY, _WHEN, _WHEN_OR_WHO, _NAMED, _ASKED = (
+    _expression(rf"(?<!\w){before}$")
+    for before in ("{day}", "{when}", "{when or who}", f"(?:{{named}}|{_KIN} )", "{asked}")
 )
-_SURNAME = re.compile(r" (?!I\b|Day\b|Fools?\b|Bank\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b)[A-Z][a-z]+")
-_KIN = "|".join(
-    re.escape(word) for section in ("family", "partner", "acquainted") for word in wordlists.listed("people", section)
+_NUMBER, _AFTER_MONTH, _SURNAME, _ACTS, _OWN_OF_MONTH, _SAID_OF_MONTH, _ENDS, _LISTED = (
+    _expression(f"{{{after}}}")
+    for after in ("number", "after a month", "surname", "acts", "own of a month", "said of a month", "ends", "listed")
 )
-
-
-def _ending(section: str) -> re.Pattern[str]:
-    """What of a section stands right before."""
-    return re.compile(rf"(?<!\w){wordlists.pattern('months', section)}$", re.IGNORECASE)
-
-
-def _beginning(section: str) -> re.Pattern[str]:
-    """What of a section stands right after."""
-    return re.compile(wordlists.pattern("months", section), re.IGNORECASE)
-
-
-_WHEN, _WHEN_OR_WHO, _NAMED, _ASKED = map(_ending, ("when", "when or who", "named", "asked"))
-_AFTER_MONTH, _ACTS, _OWN_OF_MONTH, _SAID_OF_MONTH, _ENDS = map(
-    _beginning, ("after a month", "acts", "own of a month", "said of a month", "ends")
-)
-_LISTED = _beginning("listed")
-_OF_KIN = re.compile(rf"\b(?:{_KIN}) $", re.IGNORECASE)
 
 
 def without_names(text: str) -> str:
@@ -64,7 +50,7 @@ def without_names(text: str) -> str:
 def _is_month(found: re.Match[str], *, is_listed: bool) -> bool:
     start, end = found.span()
     before, after = found.string[max(0, start - _NEAR) : start], found.string[end : end + _NEAR]
-    if _DAY_BEFORE.search(before) or _NUMBER_AFTER.match(after):
+    if _DAY.search(before) or _NUMBER.match(after):
         return True
     if after.startswith("'s "):
         return _OWN_OF_MONTH.match(after, 3) is not None
@@ -81,6 +67,6 @@ def _is_month(found: re.Match[str], *, is_listed: bool) -> bool:
 
 def _is_name(before: str, after: str) -> bool:
     """Whether a first name that is a month as well is used as a name."""
-    if _NAMED.search(before) or _OF_KIN.search(before) or _ACTS.match(after) or _SURNAME.match(after):
+    if _NAMED.search(before) or _ACTS.match(after) or _SURNAME.match(after):
         return True
     return _ASKED.search(before) is not None and _SAID_OF_MONTH.match(after) is None

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from services.shared.language import wordlists
 from services.shared.language.text import fold
 
-_pattern = partial(wordlists.pattern, "relative_time")
+_expression = partial(wordlists.expression, "relative_time")
 
-_TIME = re.compile(rf"(?<![\w-])(?:{_pattern('words')}|{_pattern('phrases')})(?!\w)|{_pattern('unspaced words')}")
-_HIER = re.compile(r"(?<![\w-])hier(?!\w)")
-_FRENCH = re.compile(rf"(?<![\w-]){_pattern('french')}(?!\w)")
-_WEEKDAY = re.compile(rf"(?<![\w-]){_pattern('weekday')}(?![\w-])|{_pattern('unspaced weekday')}")
+_TIME = _expression(r"(?<![\w-])(?:{words}|{phrases})(?!\w)|{unspaced words}")
+_HIER = _expression(r"(?<![\w-])(?:(?P<hier>hier)|{french})(?!\w)")
+_WEEKDAY = _expression(r"(?<![\w-]){weekday}(?![\w-])|{unspaced weekday}")
 _SHORT = frozenset("mon tue tues wed thu thur thurs fri sat sun".split())
-_BEFORE_SHORT = re.compile(r"(?:on|by|until|till|for|from|and|or|to|,|;) ?$")
-_EVERY = re.compile(rf"(?<!\w){_pattern('every')}(?: (?:second|other|single|zweiten?|andere|deux|tweede))?[ ]$")
-_AND = re.compile(rf"{_pattern('and')}[ ]*$")
-_DATE = re.compile(
+_BEFORE_SHORT = ("on", "by", "until", "till", "for", "from", "and", "or", "to", ",", ";")
+_EVERY = _expression(r"(?<!\w){every}(?: (?:second|other|single|zweiten?|andere|deux|tweede))?[ ]$")
+_AND = _expression("{and}[ ]*$")
+_DATE = _expression(
     r"[ ,.(]*(?:the |den |dem |le |el |il |o |de )?"
-    r"(?:[0-9]{1,2}(?:st|nd|rd|th)?[ ./-]+(?:of |de )?(?:MONTH|[0-9])|MONTH\.? [0-9]|[0-9]{4}-[0-9])".replace(
-        "MONTH", rf"{_pattern('month')}[^\W\d]*"
-    )
+    r"(?:[0-9]{1,2}(?:st|nd|rd|th)?[ ./-]+(?:of |de )?(?:{month}|[0-9])|{month}[^\W\d]*\.? [0-9]|[0-9]{4}-[0-9])"
 )
 
-_BARE = re.compile(rf"(?<![\w.:/-]){_pattern('bare')}")
-_HABIT_OR_DATE = re.compile(rf"(?<![\w-])(?:{_pattern('habit')}(?!\w)|{_pattern('date')})|[每毎]")
-_CLAUSE_END = re.compile(_pattern("clause end"))
-_GERMAN_DAY = re.compile(
-    rf"(?:(?<=(?<!i )am )|(?<=zum )|(?<=vom )|(?<=de[mnr] ))([0-9]{{1,2}})\.(?=\s|$)"
-    rf"|(?<![\w.])([0-9]{{1,2}})\.(?= {_pattern('month name')})"
+_BARE = _expression(r"(?<![\w.:/-]){bare}")
+_HABIT_OR_DATE = _expression(r"(?<![\w-])(?:{habit}(?!\w)|{date})|[每毎]")
+_CLAUSE_END = _expression("{clause end}")
+_GERMAN_DAY = _expression(
+    r"(?:(?<=(?<!i )am )|(?<=zum )|(?<=vom )|(?<=de[mnr] ))([0-9]{1,2})\.(?=\s|$)"
+    r"|(?<![\w.])([0-9]{1,2})\.(?= {month name})"
 )
 
 
@@ -45,7 +41,7 @@ def names_relative_time(text: str) -> bool:
     folded = fold(text)
     if _TIME.search(folded) or _names_bare_weekday(folded) or _names_bare_time(folded):
         return True
-    return bool(_HIER.search(folded) and _FRENCH.search(folded))
+    return "hier" in folded and len({found["hier"] for found in _HIER.finditer(folded)}) > 1
 
 
 def _names_bare_time(folded: str) -> bool:
@@ -59,7 +55,7 @@ def _names_bare_weekday(folded: str) -> bool:
     every = False
     for found in _WEEKDAY.finditer(folded):
         before, after = folded[max(0, found.start() - 24) : found.start()], folded[found.end() : found.end() + 24]
-        if found[0] in _SHORT and not _BEFORE_SHORT.search(before):
+        if found[0] in _SHORT and not before.removesuffix(" ").endswith(_BEFORE_SHORT):
             continue  # the sun, he sat, newly wed
         every = bool(_EVERY.search(before)) or (every and bool(_AND.search(before)))
         if not every and not _DATE.match(after):

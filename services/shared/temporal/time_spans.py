@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import chain, dropwhile, islice
 from typing import NamedTuple
 
 from services.shared.language import wordlists
 from services.shared.temporal import calendars
+from services.shared.temporal.asked_times import OF_PAST
 from services.shared.temporal.calendars import OfYear, Stretch
-from services.shared.temporal.dates import NamedDate, interval, numeric_date
-from services.shared.temporal.time_words import TimeWords, lowered, may_name_time, plain, words_for
+from services.shared.temporal.dates import NamedDate, date_of, interval, numeric_date
+from services.shared.temporal.time_words import TimeWords, lowered, plain, words_for
 
 _LENGTHS = {
     "day": 1,
@@ -28,11 +28,9 @@ _LENGTHS = {
     "year": 365,
 }
 _BOUNDS = ("since", "before", "after", "until")
-
 _SEVERAL = 3
 _PLURAL = wordlists.words("time_spans", "plural units")
 
-_WAS = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _MOST = 8
 """Times of a question that are read."""
 
@@ -62,28 +60,25 @@ class Span(NamedTuple):
     until: datetime | None
 
 
-def spans_named(question: str, now: datetime) -> list[Span]:
+def spans_named(question: str, now: datetime, *, dates_too: bool = False) -> list[Span]:
     """The stretches of time that a question names relative to `now`, in its zone, whose weeks begin on Monday.
 
     Knows English, German, Spanish and French, and years and months as East Asia writes them. "In May", "on 7 May 2025"
-    and "2025-05-07" are dates, as `named_dates` reads them, and none of these: a May is the one that is nearest to each
-    memory.
+    and "2025-05-07" are dates, as `named_dates` reads them, and none of these, unless asked for: a May is the one that
+    is nearest to each memory, or here the last.
     """
-    return _spans(question, now, dates_too=False)
+    text, words = plain(question), words_for(question)
+    found = _years_and_months(text, now)
+    if words:
+        found = chain(found, _found(text, words, now, dates_too=dates_too))
+    return [Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST)]
 
 
 def times_asked_for(question: str, now: datetime) -> list[Span]:
-    """The stretches of time that are all that a question asks for, as `asks_only_when` tells; else none.
-
-    A date is one of them here; without a year it is the last.
-    """
-    spans = _spans(question, now, dates_too=True)
+    """The stretches of time, dates among them, that are all that a question asks for, as `asks_only_when` tells; else
+    none."""
+    spans = spans_named(question, now, dates_too=True)
     return spans if asks_only_when(question, spans) else []
-
-
-def all_spans(question: str, now: datetime) -> list[Span]:
-    """The stretches of time that a question names, dates among them; one without a year is the last."""
-    return _spans(question, now, dates_too=True)
 
 
 def times_of_telling(question: str, now: datetime) -> list[Span]:
@@ -100,17 +95,9 @@ def times_of_telling(question: str, now: datetime) -> list[Span]:
 
 def asks_of_then(question: str, now: datetime) -> bool:
     """Whether a question is for what was so at a time that is over: "What was Emil's shoe size in January?"."""
-    if not _WAS.search(question):
+    if not OF_PAST.search(question):
         return False
-    return any(span.until and span.until < now for span in _spans(question, now, dates_too=True))
-
-
-def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:
-    text = plain(question)
-    found = _years_and_months(text, now)
-    if may_name_time(text) and (words := words_for(question)):
-        found = chain(found, _found(text, words, now, dates_too=dates_too))
-    return [Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST)]
+    return any(span.until and span.until < now for span in spans_named(question, now, dates_too=True))
 
 
 def _years_and_months(text: str, now: datetime) -> Iterator[_Found]:
@@ -190,14 +177,8 @@ def _stretch_between(
         return calendars.weekday_before(words.key("day", one["weekday"]), last[0])[0], last[1]
     if not other["month"] or not (one["month"] or (one["only_day"] and (other["day_before"] or other["day_after"]))):
         return None
-    last_date = _date_of(other, words)
-    return _between_dates(_date_of(one, words), last_date._replace(year=last_date.year or year), now)
-
-
-def _date_of(found: re.Match[str], words: TimeWords) -> NamedDate:
-    day, year = found["day_before"] or found["day_after"] or found["only_day"], found["year"]
-    month = int(words.key("month", found["month"])) if found["month"] else 0
-    return NamedDate(month, int(day) if day else None, int(year) if year else None)
+    last_date = date_of(other, words)
+    return _between_dates(date_of(one, words), last_date._replace(year=last_date.year or year), now)
 
 
 def _between_dates(one: NamedDate, other: NamedDate, now: datetime) -> Stretch | None:
@@ -226,11 +207,6 @@ def _year(year: int, now: datetime) -> Stretch:
     return calendars.months(_midnight(now), year, 1, 12)
 
 
-_OF_YEARS = frozenset("in during throughout around en durante durant pendant im wahrend waehrend".split())
-_OF_YEARS |= {"back in", "in the year", "im jahr", "im jahre", "en el ano", "en l'annee"}
-"""What stands before a year, where "at 2024" and "over 2000" tell an hour or a number."""
-
-
 class _Expression:
     """An expression of time as it was found, and what it means now."""
 
@@ -252,7 +228,7 @@ class _Expression:
         """Whether it is no more than a month or day, with its year or without."""
         is_whole = "month" in self.said or self.said.get("numeric", "")[:4].isdecimal()
         is_counted = "which_year" in self.said or "which" in self.said
-        return is_whole and not is_counted and not self.part and self.relation not in (*_BOUNDS, "around")
+        return is_whole and not is_counted and not self.part and self.relation in ("", "in", "on")
 
     def _cut(self, stretch: Stretch) -> Stretch:
         """The part of it that is named; of a few days it is all of them."""
@@ -272,7 +248,7 @@ class _Expression:
     def _stretch(self) -> Stretch | None:
         said = self.said
         if "back" in said:
-            return calendars.day_of(self.midnight - timedelta(days=int(self._key("back"))))
+            return calendars.unit_ago("day", int(self._key("back")), self.midnight)
         if "before_last" in said:
             return self._before_last(said["before_last"])
         if "half_year" in said:
@@ -293,7 +269,7 @@ class _Expression:
         if section == "day":
             return calendars.weekday_before(key, self.midnight - timedelta(days=7 * (count - 1)))
         if key == "weekend":
-            return self._of_calendar(key, count)
+            return calendars.unit_ago(key, count, self.midnight)
         return self._around_day(count * _LENGTHS[key], _LENGTHS[key] // 2)
 
     def _around_day(self, days: int, half: int) -> Stretch:
@@ -305,15 +281,9 @@ class _Expression:
         if section == "day":
             return self._ago(2, text)
         if section == "unit":
-            return self._of_calendar(key, 2)
-        of_year = self._of_year(section, key)
+            return calendars.unit_ago(key, 2, self.midnight)
+        of_year = calendars.of_year(key, self.midnight)
         return calendars.latest_past(of_year, calendars.latest_past(of_year, self.now)[0])
-
-    def _of_calendar(self, unit: str, count: int) -> Stretch:
-        if unit in ("day", "night", "part"):
-            day = self.midnight - timedelta(days=count)
-            return day, day + timedelta(days=1, hours=12 if unit == "night" else 0)
-        return calendars.unit_ago(unit, count, self.midnight)
 
     def _days_until_now(self, days: int) -> Stretch:
         return self.midnight - timedelta(days=days), self.now
@@ -321,38 +291,26 @@ class _Expression:
     def _one_of(self, which: str, text: str) -> Stretch | None:
         """The last, this or the next one of what comes again and again."""
         section, key = self.words.thing(text)
-        if section in ("unit", "day"):
-            return (
-                self._last(section, key) if which == "last" else self._this(section, key) if which == "this" else None
-            )
-        choose = {"last": calendars.latest_past, "this": calendars.this_years, "next": calendars.upcoming}[which]
-        return choose(self._of_year(section, key), self.now)
-
-    def _last(self, section: str, key: str) -> Stretch:
-        if section == "day":
-            return calendars.weekday_before(key, self.midnight)
-        if (self.said.get("thing") or self.said["thing_after"]) in _PLURAL:
-            return self._days_until_now(_SEVERAL * _LENGTHS[key])
-        return self._days_until_now(14) if key == "fortnight" else self._of_calendar(key, 1)
-
-    def _this(self, section: str, key: str) -> Stretch | None:
-        """So far, unless a part of it is named."""
-        if section == "day":
-            return calendars.weekday_before(key, self.midnight + timedelta(days=1))
-        if key == "fortnight":
+        if section not in ("unit", "day"):
+            choose = {"last": calendars.latest_past, "this": calendars.this_years, "next": calendars.upcoming}[which]
+            return choose(calendars.of_year(key, self.midnight), self.now)
+        if which == "next":
             return None
-        if key in ("day", "night", "part"):
-            return self.midnight, self.now
-        since, until = calendars.unit_ago(key, 0, self.midnight)
-        if since > self.now and self.words.past.search(self.match.string):
-            return self._of_calendar(key, 1)  # what did I do this weekend?
-        return (since, until) if self.part or since > self.now else (since, self.now)
+        if section == "day":
+            return calendars.weekday_before(key, self.midnight + timedelta(days=which == "this"))
+        return self._last(key, text) if which == "last" else self._this(key)
 
-    def _of_year(self, section: str, key: str) -> OfYear:
-        if section == "month":
-            return lambda year: calendars.months(self.midnight, year, int(key), 1)
-        of_year = calendars.season if section == "season" else calendars.holiday
-        return lambda year: of_year(key, year, self.midnight)
+    def _last(self, unit: str, text: str) -> Stretch:
+        if text in _PLURAL or unit == "fortnight":
+            return self._days_until_now(_LENGTHS[unit] * (_SEVERAL if text in _PLURAL else 1))
+        return calendars.unit_ago(unit, 1, self.midnight)
+
+    def _this(self, unit: str) -> Stretch:
+        """So far, unless a part of it is named."""
+        since, until = calendars.unit_ago(unit, 0, self.midnight)
+        if since > self.now and self.words.behind.search(self.match.string):
+            return calendars.unit_ago(unit, 1, self.midnight)  # what did I do this weekend?
+        return (since, until) if self.part or since > self.now else (since, self.now)
 
     def _named(self) -> Stretch | None:
         """What is named by its own name, without telling which one."""
@@ -389,9 +347,8 @@ class _Expression:
         return calendars.weekday_before(day, self.midnight) if self.relation or is_one else None
 
     def _is_year(self) -> bool:
-        before = self.said.get("relation", "")
-        is_said = self.part or self.relation in _BOUNDS or before in _OF_YEARS
-        return bool(is_said) and self._stands_alone()
+        """Whether it is a year: what stands after "at" and "over" is an hour or a number."""
+        return bool(self.part or self.relation not in ("", "on")) and self._stands_alone()
 
     def _stands_alone(self) -> bool:
         return self.words.alone.match(self.text, self.match.end()) is not None
@@ -399,18 +356,18 @@ class _Expression:
     def _is_ahead(self) -> bool:
         """Whether the question is about what will be."""
         text = self.match.string
-        return self.words.future.search(text) is not None and self.words.past.search(text) is None
+        return self.words.ahead.search(text) is not None and self.words.behind.search(text) is None
 
     def _bare(self, unit: str) -> Stretch | None:
         """Over the weekend; at the beginning of the year."""
         if self._is_ahead():
             return None
+        this = calendars.unit_ago(unit, 0, self.midnight)
         if self.part.startswith("first"):
-            return self._cut(calendars.unit_ago(unit, 0, self.midnight))
-        is_one = self.relation == "on" and ("article" in self.said or self.words.language == "german")
+            return self._cut(this)
+        is_one = self.relation in ("in", "on") and ("article" in self.said or self.words.language == "german")
         if unit != "weekend" or not is_one:
             return None
-        this = calendars.unit_ago(unit, 0, self.midnight)
         return this if this[0] <= self.now else calendars.unit_ago(unit, 1, self.midnight)
 
     def _of_some_year(self) -> Stretch | None:
@@ -419,47 +376,32 @@ class _Expression:
         def of_year(year: int) -> Stretch:
             return self._cut(whole(year))
 
-        if year := self._said_year():
-            return of_year(year)
+        if which := self._key("which_year", "which"):
+            return of_year(_year_of(which, self.now))
+        if year := self.said.get("year"):
+            return of_year(int(year))
         return calendars.latest(of_year, self.now) if self._is_the_last() else None
 
     def _recurring(self) -> OfYear:
-        said = self.said
-        if "month" in said:
-            day = said.get("day_before") or said.get("day_after")
-            date = NamedDate(int(self._key("month")), int(day) if day else None)
+        if "month" in self.said:
+            date = date_of(self.match, self.words)
             return lambda year: interval(date, year, self.now.tzinfo)
-        for section in ("season", "holiday"):
-            if section in said:
-                return self._of_year(section, self._key(section))
-        if "half" in said:
-            return partial(self._months, 6 * int(said["half"][1]) - 5, 6)
-        words = {"first quarter": 1, "second quarter": 2, "third quarter": 3, "fourth quarter": 4}
-        quarter = int(said["quarter"]) if "quarter" in said else words[said["quarter_word"]]
-        return partial(self._months, 3 * quarter - 2, 3)
-
-    def _months(self, first: int, count: int, year: int) -> Stretch:
-        return calendars.months(self.midnight, year, first, count)
-
-    def _said_year(self) -> int | None:
-        if "which_year" in self.said:
-            return _year_of(self._key("which_year", "which"), self.now)
-        return int(self.said["year"]) if "year" in self.said else None
+        key = self._key("season") or self._key("holiday") or self._key("months")
+        return calendars.of_year(key, self.midnight)
 
     def _is_the_last(self) -> bool:
         """Whether, without a year, it is the last one that is meant."""
         said = self.said
-        if "half" in said or "quarter_word" in said:
-            return False
         if "month" in said:
             return self._is_date() or self.relation in _BOUNDS or bool(self.part and not self._is_ahead())
-        if self.part:
-            return not self._is_ahead()
-        if not self.relation or self._is_ahead():
+        is_quarter = said.get("months", "").startswith("q")
+        if self._is_ahead() or ("months" in said and not is_quarter):
             return False
+        if self.part or not self.relation:
+            return bool(self.part)
         if "holiday" in said:
             return self.relation not in ("before", "until") and self._stands_alone()
-        return "quarter" in said or "article" in said or self.words.language != "english"
+        return is_quarter or "article" in said or self.words.language != "english"
 
     def _key(self, group: str, section: str = "") -> str:
         """What the words of a group stand for; nothing where there are none."""

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 
 from services.shared.language import wordlists
 from services.shared.language.language import Language, language_of
 from services.shared.language.text import CharTable, fold
 from services.shared.temporal.month_names import without_names
 
-_KEYED = ("relation", "article", "which", "back", "unit", "day", "month", "season", "number", "part", "holiday")
+_AGAIN = ("unit", "day", "season", "holiday", "month")
 _TOLD_APART: tuple[Language, ...] = ("english", "german", "spanish", "french")
-_OF_OTHERS = frozenset("hier mars mai ce il week weekend tag fin este".split())
-"""Words that tell times in one language, and something else in another."""
-
-_YEAR = r"(?:19|20)[0-9]{2}"
-_NUMERIC = (
-    r"(?<![./])(?P<numeric>[0-9]{1,2}(?:/[0-9]{1,2}/|\.[0-9]{1,2}\.)[0-9]{4}|[0-9]{4}(?:-[0-9]{2}-|/[0-9]{2}/)[0-9]{2})"
-    r"(?![\w/]|[.-][0-9])"
-)
-_SLOT = re.compile(r"\{([a-z ]+)\}")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_VERBS = re.compile(r"\b(?:mar|march|may)\b")
+_VERBS = re.compile(
+    r"\b(?:mar|march|may"
+    r"|(?<![^.?!] )May(?= (?:I|we|you|he|she|it|they|one|the|this|that|my|our|his|her|your|their)\b))\b"
+)
 _HAS_BEEN = re.compile(
     r"(?<=\ba )ete\b|(?<!^)(?<!l')(?<!\bd')(?<!\ben )(?<!\bcet )(?<!, )(?<!\bvacances )\bete\b"
     r"(?= (?:dernier|passe|prochain|(?:19|20)[0-9]{2})\b)"
@@ -33,16 +27,6 @@ _HAS_BEEN = re.compile(
 """The French participle, which is no summer: a été, ont été 2024."""
 
 _YEARS = frozenset(map(str, range(1900, 2100)))
-_DAY = "[0-3]?[0-9]"
-_PLAIN_END = (
-    rf"(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? )?(?:{{month}})(?: {_DAY}(?:st|nd|rd|th)?(?![0-9]))?"
-    rf"(?:,?(?: of| de)? {{year}})?|{{year}}|{{day}}|{_DAY}(?:st|nd|rd|th|\.|er)?"
-)
-_END = (
-    rf"(?:(?P<day_before>{_DAY})(?:st|nd|rd|th|\.|er)?(?: of| de)? )?(?P<month>{{month}})"
-    rf"(?: (?P<day_after>{_DAY})(?:st|nd|rd|th)?(?![0-9]))?(?:,?(?: of| de)? (?P<year>{{year}}))?"
-    rf"|(?P<alone>{{year}})|(?P<weekday>{{day}})|(?P<only_day>{_DAY})(?:st|nd|rd|th|\.|er)?"
-)
 
 
 def _plain_letter(char: str) -> str:
@@ -86,38 +70,31 @@ class TimeWords:
     """The patterns of a language, all for `lowered` text, and what the words that they find stand for.
 
     `times` finds an expression of time, `between` and `from_to` two of them with all that lies between, each an `end`.
-    `future` and `past` tell which of both a question is about, `dated` is the date that a weekday stands before, and
+    `ahead` and `behind` tell which of both a question is about, `dated` is the date that a weekday stands before, and
     `alone` what may follow a year or holiday that stands for itself, as "in 2025 words" does not.
     """
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        slots, self._keys = _slots_of(language)
-        self.times = _compiled(_around(_lines(language, "forms", slots)), slots)
-        between, from_to = wordlists.sections("time_spans")[f"{language} between"]
-        self.between, self.from_to = (_compiled(_between(line), slots) for line in (between, from_to))
-        self.end = _compiled(_END, slots)
-        self.future, self.past = (_compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)", slots) for name in ("future", "past"))
-        self.alone = re.compile(_filled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots), re.IGNORECASE)
-        self.dated = _compiled(
-            rf",? (?:(?:the|de[nm]) )?(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? {{month}}|{{month}} {_DAY})", slots
+        self.expression = partial(wordlists.expression, "time_spans", language=language)
+        self.times, self.end, self.ahead, self.behind, self.alone, self.dated, self.unit_before = (
+            self.expression(f"{{{name}}}") for name in "times|end|ahead|behind|alone|dated|unit before".split("|")
         )
-        self.unit_before = _compiled(r"(?<!\w)(?:{unit}|{day}) $", slots)
+        self.between, self.from_to = (
+            self.expression(rf"(?<![\w-]){{{name}}}(?!\w)") for name in ("between", "from to")
+        )
 
     def key(self, section: str, text: str) -> str:
         """What a word or words, found by a pattern of the section, stand for."""
-        return next(key for key, pattern in self._keys[section].items() if pattern.fullmatch(text))
+        return self.thing(text, section)[1]
 
     def number(self, text: str) -> int:
         return int(text) if text.isdecimal() else int(self.key("number", text))
 
-    def thing(self, text: str) -> tuple[str, str]:
-        """The section and the key of what comes again and again."""
-        for section in ("unit", "day", "season", "holiday", "month"):
-            for key, pattern in self._keys[section].items():
-                if pattern.fullmatch(text):
-                    return section, key
-        raise ValueError(text)
+    def thing(self, text: str, *sections: str) -> tuple[str, str]:
+        """The section and the key of what comes again and again, or is of these sections."""
+        asked = ((its, wordlists.keys("time_spans", f"{self.language} {its}")) for its in sections or _AGAIN)
+        return next((its, key) for its, keys in asked for form, key in keys.items() if re.fullmatch(form, text))
 
 
 @cache
@@ -125,68 +102,18 @@ def time_words(language: Language) -> TimeWords:
     return TimeWords(language)
 
 
-def _slots_of(language: Language) -> tuple[dict[str, str], dict[str, dict[str, re.Pattern[str]]]]:
-    """What a form may name in braces, and the patterns of each section by what they stand for."""
-    slots, keys = {}, {}
-    for section in _KEYED:
-        patterns = dict(line.split(": ", 1) for line in wordlists.sections("time_spans")[f"{language} {section}"])
-        slots[section] = "|".join(patterns[key] for key in sorted(patterns, key=len, reverse=True))
-        keys[section] = {key: re.compile(pattern) for key, pattern in patterns.items()}
-    slots |= {name: _lines(language, name, {}) for name in ("future", "past")}
-    slots["follows"] = "|".join(wordlists.listed("time_spans", f"{language} follows"))
-    slots |= {"number": rf"[0-9]{{1,3}}|{slots['number']}", "year": _YEAR}
-    slots["of year"] = _filled(_lines(language, "of year", {}), slots)
-    return slots, keys
-
-
-def _lines(language: Language, section: str, slots: Mapping[str, str]) -> str:
-    return "|".join(_filled(line, slots) for line in wordlists.sections("time_spans")[f"{language} {section}"])
-
-
-def _filled(form: str, slots: Mapping[str, str]) -> str:
-    return _SLOT.sub(lambda found: f"(?:{slots[found[1]]})" if found[1] in slots else found[0], form)
-
-
-def _compiled(form: str, slots: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_filled(form, slots))
-
-
-def _around(forms: str) -> str:
-    return (
-        r"(?<![\w-])(?<![0-9][.,])(?:(?P<relation>{relation})(?: |(?<=d')))?(?:(?P<article>{article}) ?)?"
-        rf"(?:(?P<part>{{part}})(?:[ -]|(?<=d'))(?:{{article}} ?)?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
-        r"(?!\w)(?! (?:of|before|after|der|des)\b)"
-    )
-
-
-def _between(form: str) -> str:
-    one, other = (f"(?P<{name}>{_PLAIN_END})" for name in ("one", "other"))
-    return rf"(?<![\w-]){form.replace('{end}', one, 1).replace('{end}', other, 1)}(?!\w)"
-
-
 _TRIGGERS: Mapping[Language, frozenset[str]] = {
     language: _written(wordlists.listed("time_spans", f"{language} triggers")) for language in _TOLD_APART
 }
 _ANY_TRIGGER = _YEARS.union(*_TRIGGERS.values())
+_OF_OTHERS = _written("hier mars mai ce il week weekend tag fin este".split())
+"""Words that tell times in one language, and something else in another."""
 
-
-_SURE = {language: triggers - _written(_OF_OTHERS) for language, triggers in _TRIGGERS.items()}
 _SHORT_MONTHS = _written("jan feb mar apr jun jul aug sep sept oct nov dec".split())
 """Of English alone, and names elsewhere: where a text is of another language they tell nothing."""
 
-
 _UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) for it in ("units told", "tellers"))
 """Words that name a time only together: this, week."""
-
-
-def may_name_time(plain_text: str) -> bool:
-    """Whether a text has words without which none of the patterns finds anything."""
-    words = _WORD.findall(plain_text)
-    return not _ANY_TRIGGER.isdisjoint(words) or _has_unit(words)
-
-
-def _has_unit(words: Collection[str]) -> bool:
-    return not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
 
 
 def words_for(text: str) -> TimeWords | None:
@@ -195,14 +122,17 @@ def words_for(text: str) -> TimeWords | None:
     They are those of its own language where it has any of them, or else of another whose words no other has: a short
     text is easily taken for English.
     """
-    language = language_of(_TOKEN.findall(fold(text)))
     words = frozenset(_WORD.findall(plain(text)))
+    has_unit = not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
+    if _ANY_TRIGGER.isdisjoint(words) and not has_unit:
+        return None
+    language = language_of(_TOKEN.findall(fold(text)))
     if language in _TOLD_APART and not words.isdisjoint(_TRIGGERS[language]):
         return time_words(language)
-    has_unit = _has_unit(words)
-    if language not in (None, "english"):
-        words -= _SHORT_MONTHS
-    named = next((it for it in _TOLD_APART if not words.isdisjoint(_SURE[it]) or (it == "english" and has_unit)), None)
-    if named is None and not words.isdisjoint(_YEARS):
-        named = language if language in _TOLD_APART else "english"
-    return time_words(named) if named else None
+    sure = words - _OF_OTHERS - (_SHORT_MONTHS if language not in (None, "english") else frozenset())
+    for named in _TOLD_APART:
+        if not sure.isdisjoint(_TRIGGERS[named]) or (named == "english" and has_unit):
+            return time_words(named)
+    if words.isdisjoint(_YEARS):
+        return None
+    return time_words(language if language in _TOLD_APART else "english")

@@ -37,6 +37,11 @@ async def chat(http: httpx.AsyncClient, user: str, *texts: str, **more: Any) -> 
     return answer
 
 
+async def answer_to(http: httpx.AsyncClient, user: str, *texts: str, **more: Any) -> str:
+    """What is answered."""
+    return str((await chat(http, user, *texts, **more)).json()["choices"][0]["message"]["content"])
+
+
 async def entries(client: MemoryClient, user: str, count: int) -> list[Entry]:
     """The entries of a user once there are so many, in order."""
     request = ListRequest(user_id=user)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import httpx
 import pytest
 
@@ -10,7 +12,7 @@ from services.shared.client import MemoryClient
 from tests.claims import leave_change
 from tests.gateway.proxy.backend import ModelServer, saying
 from tests.gateway.proxy.conftest import Place
-from tests.gateway.proxy.test_chat import chat, digested_all, entries
+from tests.gateway.proxy.test_chat import answer_to, chat, digested_all, entries
 from tests.polling import eventually
 
 
@@ -20,8 +22,7 @@ async def test_commands_are_answered_without_the_model(
     await chat(http, user, "I keep bees in the garden.", memory_id="c1")
     await entries(client, user, 1)
     asked = len(model.seen)
-    answer = await chat(http, user, "What do you remember about bees?", memory_id="c1")
-    assert "I keep bees" in answer.json()["choices"][0]["message"]["content"]
+    assert "I keep bees" in await answer_to(http, user, "What do you remember about bees?", memory_id="c1")
     warned = await chat(http, user, "Forget everything about bees.", memory_id="c1", stream=True)
     assert warned.headers["content-type"].startswith("text/event-stream")
     assert "Say yes" in warned.text
@@ -41,9 +42,7 @@ async def test_after_a_list_that_is_what_is_on_the_screen(
         await chat(http, user, text, memory_id="c1")
     await digested_all(client, user, 3)  # the model says the same each time
 
-    async def told(text: str) -> str:
-        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user, memory_id="c1")
     assert "oolong" in await told("What do you remember about tea?")
     for _ in range(2):
         assert "forgotten: “My favourite tea is oolong.”" in await told("forget that")
@@ -68,9 +67,7 @@ async def test_one_of_what_waits_for_a_word_is_chosen_by_its_place_or_its_word(
     await chat(http, user, "My other bike is a folding Brompton.", memory_id="c1")
     await digested_all(client, user, 3)  # the model says the same each time
 
-    async def told(text: str) -> str:
-        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user, memory_id="c1")
     listed = await told("forget my bikes")
     kept = "Gazelle" if listed.index("Gazelle") < listed.index("Brompton") else "Brompton"
     if "Brompton" in choice:
@@ -89,9 +86,7 @@ async def test_one_of_a_list_is_named_by_its_number(
         await chat(http, user, text, memory_id="c1")
     await digested_all(client, user, 3)
 
-    async def told(text: str) -> str:
-        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user, memory_id="c1")
     assert await told("forget the second one") == "Fine.", "nothing is listed"
     await digested_all(client, user, 4)
     listed = (await told("What do you remember about me?")).splitlines()
@@ -109,7 +104,7 @@ async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(http: httpx.A
     for number in range(5):
         said = f"My locker number {number} has the code 44{number}1."
         await chat(http, user, said, memory_id="c1")
-        told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+        told = await answer_to(http, user, "Forget that.", memory_id="c1")
         assert f"forgotten: “{said}”" in told
 
 
@@ -119,7 +114,7 @@ async def test_what_is_said_again_later_is_what_was_said_last(
     chainsaw, knee = "I own a chainsaw.", "My knee hurts."
     for said in (chainsaw, chainsaw, knee, chainsaw, chainsaw):
         await chat(http, user, said, memory_id="c1")
-    told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+    told = await answer_to(http, user, "Forget that.", memory_id="c1")
     assert f"forgotten: “{chainsaw}”" in told
     await digested_all(client, user, 6)
     assert (await client.status(user)).turns == 6, "asked again at once it is the same"
@@ -150,8 +145,7 @@ async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unles
     await digested_all(client, user, 8)
     assert not await told_by_the_model()
     asked = len(model.seen)
-    answer = await chat(http, user, "What do you remember about my sister?")
-    assert answer.json()["choices"][0]["message"]["content"] == "I remember nothing about my sister."
+    assert await answer_to(http, user, "What do you remember about my sister?") == "I remember nothing about my sister."
     assert len(model.seen) == asked
 
 
@@ -195,14 +189,15 @@ async def test_a_wish_that_is_no_command_is_answered_and_neither_is_kept(
 async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
     http: httpx.AsyncClient, client: MemoryClient, place: Place, user: str, said: str, reply: str
 ) -> None:
+    told = partial(answer_to, http, user, memory_id="c1")
     texts = ("My wifi password is tulip77.", "My wifi password has been changed to rose88.")
     for text in texts:
         await chat(http, user, text, memory_id="c1")
     ids = {entry.text: entry.id for entry in await entries(client, user, 3)}
     await leave_change(place.file, user, ids[texts[1]], ids[texts[0]])
-    asked = await told(http, user, "Forget everything about my wifi password")
+    asked = await told("Forget everything about my wifi password")
     assert "tulip77. (no longer so)" in asked
-    assert (await told(http, user, said)).startswith(reply)
+    assert (await told(said)).startswith(reply)
     await digested_all(client, user, 3)
     found = await entries(client, user, 3 if reply == "Fine." else 1)
     assert (said in {entry.text for entry in found}) == (reply == "Fine.")
@@ -211,42 +206,33 @@ async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
 async def test_of_a_name_alone_the_memory_tells_and_forgets_what_mentions_it_and_the_model_gets_the_rest(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
+    told = partial(answer_to, http, user, memory_id="c1")
     await chat(http, user, "Mia is allergic to peanuts.", memory_id="c1")
     await digested_all(client, user, 2)
     for text in ("What do you know about Napoleon?", "Forget Napoleon"):
-        assert await told(http, user, text) == "Fine."
-    assert "Mia is allergic" in await told(http, user, "What do u know about Mia?")
-    assert "1 memory will be forgotten" in await told(http, user, "Forget Mia")
-    assert (await told(http, user, "Yes, delete it")) == "Forgotten: 1 memory."
-    assert await told(http, user, "What do you know about Mia?") == "Fine."
-
-
-async def told(http: httpx.AsyncClient, user: str, text: str) -> str:
-    answer = await chat(http, user, text, memory_id="c1")
-    return str(answer.json()["choices"][0]["message"]["content"])
+        assert await told(text) == "Fine."
+    assert "Mia is allergic" in await told("What do u know about Mia?")
+    assert "1 memory will be forgotten" in await told("Forget Mia")
+    assert (await told("Yes, delete it")) == "Forgotten: 1 memory."
+    assert await told("What do you know about Mia?") == "Fine."
 
 
 async def test_what_was_forgotten_is_not_told_again_from_the_answer_to_it(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
+    told = partial(answer_to, http, user, memory_id="c1")
     model.script = saying(lambda seen: "Got it, I will remember that your bank PIN is 4711.")
     await chat(http, user, "My bank PIN is 4711.", memory_id="c1")
-    assert "forgotten: “My bank PIN is 4711.”" in await told(http, user, "Forget that")
-    assert await told(http, user, "yes please do") == "Forgotten: 1 memory."
-    assert "remember nothing" in await told(http, user, "Forget everything about 4711")
+    assert "forgotten: “My bank PIN is 4711.”" in await told("Forget that")
+    assert await told("yes please do") == "Forgotten: 1 memory."
+    assert "remember nothing" in await told("Forget everything about 4711")
     assert (await client.list(ListRequest(user_id=user))).items == ()
 
 
 async def test_chats_without_a_name_that_begin_alike_are_not_taken_for_each_other(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
-    async def told(*said: str) -> str:
-        roles = ("user", "assistant")
-        messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(said)]
-        body = {"model": "m-1", "messages": messages}
-        answer = await http.post("/chat/completions", json=body, headers={"Memory-User": user})
-        return str(answer.json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user)
     await told("I keep a locker at the station.")
     await digested_all(client, user, 2)
     asked = await told("Hi", "Fine.", "Forget everything about me.")
@@ -268,10 +254,7 @@ async def test_chats_without_a_name_that_begin_alike_are_not_taken_for_each_othe
 async def test_that_is_what_the_history_of_this_chat_holds_not_of_one_that_begins_alike(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
-    async def told(*said: str) -> str:
-        answer = await chat(http, user, *said)
-        return str(answer.json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user)
     lawyer, tea = "I have a lawyer named Brandt.", "I drink green tea."
     await told("Hi")
     await told("Hi", "Fine.", tea)
@@ -292,10 +275,7 @@ async def test_a_word_whose_answer_is_made_again_gets_the_same_and_is_not_rememb
 ) -> None:
     more = {"memory_id": memory_id} if memory_id else {}
 
-    async def told(*said: str) -> str:
-        answer = await chat(http, user, *said, **more)
-        return str(answer.json()["choices"][0]["message"]["content"])
-
+    told = partial(answer_to, http, user, **more)
     forget = "Forget that my dog Rex bites postmen."
     await told("My dog Rex bites postmen.")
     await digested_all(client, user, 2)

@@ -105,7 +105,7 @@ def test_what_is_kept_in_mind_is_bounded_and_holds_nothing_that_was_told() -> No
     people = People(most=10)
     for number in range(100):
         people.see(f"user-{number}", "c-1", told_of({}, {"user": f"secret-{number}"}))
-    assert len(people) == 10
+    assert len(people._seen) == 10
     for number in range(100):
         people.see("ann", f"c-{number}", told_of({f"x-{number}-user-id": "1" for number in range(50)}, {}))
     assert "secret" not in repr(vars(people))

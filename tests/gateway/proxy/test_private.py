@@ -11,21 +11,13 @@ import pytest
 from contracts.v1.commands import ForgetRequest, ListRequest
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer, Seen, saying
-from tests.gateway.proxy.test_chat import chat, digested_all
+from tests.gateway.proxy.test_chat import answer_to, chat, digested_all
 
 SECRET = "My cult is Gnarfbund."
 
 
 def _same(answer: str, seen: Seen) -> str:
     return answer
-
-
-async def say(http: httpx.AsyncClient, user: str, *said: str, **more: Any) -> httpx.Response:
-    """Send a history that begins with the user, by turns, and ends with the user."""
-    roles = ("user", "assistant")
-    messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(said)]
-    body = {"model": "m-1", "messages": messages, **more}
-    return await http.post("/chat/completions", json=body, headers={"Memory-User": user})
 
 
 async def kept(http: httpx.AsyncClient, client: MemoryClient, user: str, turns: int) -> set[str]:
@@ -47,8 +39,8 @@ async def kept(http: httpx.AsyncClient, client: MemoryClient, user: str, turns: 
 async def test_a_chat_is_not_kept_from_where_its_user_wishes_so(
     http: httpx.AsyncClient, client: MemoryClient, user: str, wish: str
 ) -> None:
-    answer = await chat(http, user, wish, memory_id="c1")
-    assert answer.json()["choices"][0]["message"]["content"].startswith("Nothing of this conversation is kept until")
+    answer = await answer_to(http, user, wish, memory_id="c1")
+    assert answer.startswith("Nothing of this conversation is kept until")
     await chat(http, user, SECRET, memory_id="c1")
     assert await kept(http, client, user, 0) == set()
 
@@ -64,8 +56,7 @@ async def test_a_chat_is_not_kept_from_where_its_user_wishes_so(
 async def test_a_wish_for_the_whole_chat_holds_where_the_model_answers(
     http: httpx.AsyncClient, client: MemoryClient, user: str, wish: str, more: dict[str, Any]
 ) -> None:
-    answer = await chat(http, user, wish, memory_id="c1", **more)
-    assert answer.json()["choices"][0]["message"]["content"] == "Fine."
+    assert await answer_to(http, user, wish, memory_id="c1", **more) == "Fine."
     await chat(http, user, SECRET, memory_id="c1")
     assert await kept(http, client, user, 0) == set()
 
@@ -79,7 +70,7 @@ async def test_a_wish_for_the_whole_chat_beside_a_question_is_granted_and_the_qu
     assert answer.headers["memory-degraded"] == "incognito"
     await chat(http, user, SECRET, memory_id="c1")
     for said in (["Hi", "Fine.", asked], ["Hi", "Fine.", asked, "Fine.", SECRET]):
-        assert (await say(http, user, *said)).headers["memory-degraded"] == "incognito"
+        assert (await chat(http, user, *said)).headers["memory-degraded"] == "incognito"
     assert await kept(http, client, user, 0) == set()
 
 
@@ -100,7 +91,7 @@ async def test_a_wish_that_something_else_is_said_behind_holds_from_there(
 async def test_what_is_announced_as_not_to_be_kept_is_not(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:
-    await say(http, user, "Off the record:", "Go ahead.", SECRET)
+    await chat(http, user, "Off the record:", "Go ahead.", SECRET)
     two = [{"role": "user", "content": text} for text in ("Please don't remember this:", SECRET)]
     await http.post("/messages", json={"model": "m-1", "max_tokens": 9, "messages": two}, headers={"Memory-User": user})
     for said in ("What I say next is off the record.", SECRET, "I like tea."):
@@ -131,8 +122,7 @@ async def test_of_what_was_said_incognito_no_later_answer_is_learned(
         ("Tell me more", "Vuzzlewick blood is found in Tibet. Tea grows in Assam."),
     ):
         model.script = saying(partial(_same, answer))
-        reply = await say(http, user, *said, text, memory_id="c1")
-        said += [text, reply.json()["choices"][0]["message"]["content"]]
+        said += [text, await answer_to(http, user, *said, text, memory_id="c1")]
     model.script = saying(lambda seen: "Fine.")
     assert await kept(http, client, user, 2) == {"Tell me more", "Tea grows in Assam."}
 
@@ -152,6 +142,6 @@ async def test_of_what_was_forgotten_no_answer_to_an_old_history_is_learned(
             await chat(http, user, text, memory_id="c1")
     answer = "Bring your card to Huberwitz, who opens at nine. His surgery needs code 9911. Floss every day."
     model.script = saying(partial(_same, answer))
-    await say(http, user, said, "Noted.", "What else should I know?")
+    await chat(http, user, said, "Noted.", "What else should I know?")
     model.script = saying(lambda seen: "Fine.")
     assert await kept(http, client, user, 4) == {"What else should I know?", "Floss every day."}

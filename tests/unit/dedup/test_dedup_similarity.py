@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from services.shared.dedup.canonical import read
 from services.shared.dedup.repeats import prints_of
-from services.shared.dedup.similarity import compare, same_statement
+from services.shared.dedup.similarity import agreement, same_statement
 from tests.stores.builders import NOON
 
 Change = Callable[[str], str]
@@ -130,12 +130,12 @@ def test_two_numbers_in_any_text_keep_statements_apart(text: str, number: int, s
 @given(st.sampled_from([text for pair in PAIRS for text in pair]), st.sampled_from(SAME), st.sampled_from(SAME))
 def test_case_punctuation_smiles_and_white_space_never_keep_a_repeat_apart(text: str, x: Change, y: Change) -> None:
     assert read(x(text)).normal == read(y(text)).normal
-    assert compare(x(text), y(text)).reason == "equal"
+    assert agreement(x(text), y(text)) == "equal"
 
 
 @given(st.text(alphabet="ab the so?1'", max_size=20), st.text(alphabet="ab the so?1'", max_size=20))
 def test_the_order_of_two_texts_does_not_matter(a: str, b: str) -> None:
-    assert compare(a, b).reason == compare(b, a).reason
+    assert agreement(a, b) == agreement(b, a)
 
 
 @pytest.mark.parametrize(
@@ -171,63 +171,62 @@ def test_the_order_of_two_texts_does_not_matter(a: str, b: str) -> None:
     ],
 )
 def test_light_words_contractions_and_spelling_do_not_matter(a: str, b: str) -> None:
-    assert compare(a, b).reason == "light_words"
+    assert agreement(a, b) == "light_words"
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "reason"),
+    ("a", "b"),
     [
-        ("You really like tea?", "You like tea", "question"),
-        ("I have a dog", "I have one dog", "number"),
-        ("It's 3.5 km", "It's 35 km", "number"),
-        ("it costs $5 now", "it costs €5 now", "word"),
-        ("meet on Monday", "meet on Tuesday", "time"),
-        ("call me before lunch", "call me after lunch", "time"),
-        ("I always win", "I never win", "negation"),
-        ("I like tea", "I don't like tea", "negation"),
-        ("I met Anna", "I met Hanna", "name"),
-        ("i met anna", "i met hanna", "word"),
-        ("my flight is late", "your flight is late", "pronoun"),
-        ("I will go", "I would go", "modal"),
-        ("I can go", "I could go", "modal"),
-        ("turn it on now", "turn it off now", "direction"),
-        ("Dog bites man", "Man bites dog", "order"),
-        ("I worked at the mill", "I work at the mill", "word"),
-        ("I have a dog", "I have dogs", "word"),
-        ("few friends came", "a few friends came", "word"),
-        ("I think so", "I think", "word"),
-        ("Not really sure", "Not sure", "word"),
-        ("I take vitamin A daily", "I take vitamin daily", "name"),
-        ("its end", "it's the end", "pronoun"),
-        ("ok 👍", "ok 👎", "word"),
-        ("well done", "done", "word"),
-        ("I sleep well", "I sleep", "word"),
-        ("it is a just cause", "it is a cause", "word"),
-        ("I know that man", "I know man", "pronoun"),
-        ("I love the US", "I love us", "word"),
-        ("I take the 5 to work", "I take 5 to work", "word"),
-        ("i like the last week", "i like last week", "word"),
-        ("I met An in Oslo", "I met in Oslo", "name"),
-        ("Oh is my teacher", "is my teacher", "name"),
-        ("I met Dr Grey", "I met Dr Gray", "name"),
-        ("Charlise called", "Charlize called", "name"),
-        ("", "a", "word"),
-        ("You like tea?", "You like tea", "question"),
-        ("Did the laundry", "did the laundry?", "question"),
-        ("I'd put it there", "I would put it there", "pronoun"),
-        ("let's not go", "let is not go", "pronoun"),
-        ("I like the dog's bed", "I like the dog is bed", "word"),
-        ("I have twenty five-year-olds and 2", "I have 20 five-year-olds and 2", "number"),
-        ("It costs two hundred thousand", "It costs 200", "number"),
-        ("He ate two hundred and fifty", "He ate 200 and fifty", "number"),
-        ("We aim to please", "we aim to", "word"),
-        ("You know my sister", "my sister", "pronoun"),
-        ("Was he there?", "He was there?", "order"),
+        ("You really like tea?", "You like tea"),
+        ("I have a dog", "I have one dog"),
+        ("It's 3.5 km", "It's 35 km"),
+        ("it costs $5 now", "it costs €5 now"),
+        ("meet on Monday", "meet on Tuesday"),
+        ("call me before lunch", "call me after lunch"),
+        ("I always win", "I never win"),
+        ("I like tea", "I don't like tea"),
+        ("I met Anna", "I met Hanna"),
+        ("i met anna", "i met hanna"),
+        ("my flight is late", "your flight is late"),
+        ("I will go", "I would go"),
+        ("I can go", "I could go"),
+        ("turn it on now", "turn it off now"),
+        ("Dog bites man", "Man bites dog"),
+        ("I worked at the mill", "I work at the mill"),
+        ("I have a dog", "I have dogs"),
+        ("few friends came", "a few friends came"),
+        ("I think so", "I think"),
+        ("Not really sure", "Not sure"),
+        ("I take vitamin A daily", "I take vitamin daily"),
+        ("its end", "it's the end"),
+        ("ok 👍", "ok 👎"),
+        ("well done", "done"),
+        ("I sleep well", "I sleep"),
+        ("it is a just cause", "it is a cause"),
+        ("I know that man", "I know man"),
+        ("I love the US", "I love us"),
+        ("I take the 5 to work", "I take 5 to work"),
+        ("i like the last week", "i like last week"),
+        ("I met An in Oslo", "I met in Oslo"),
+        ("Oh is my teacher", "is my teacher"),
+        ("I met Dr Grey", "I met Dr Gray"),
+        ("Charlise called", "Charlize called"),
+        ("", "a"),
+        ("You like tea?", "You like tea"),
+        ("Did the laundry", "did the laundry?"),
+        ("I'd put it there", "I would put it there"),
+        ("let's not go", "let is not go"),
+        ("I like the dog's bed", "I like the dog is bed"),
+        ("I have twenty five-year-olds and 2", "I have 20 five-year-olds and 2"),
+        ("It costs two hundred thousand", "It costs 200"),
+        ("He ate two hundred and fifty", "He ate 200 and fifty"),
+        ("We aim to please", "we aim to"),
+        ("You know my sister", "my sister"),
+        ("Was he there?", "He was there?"),
     ],
 )
-def test_what_differs_in_meaning_is_told_apart_with_its_reason(a: str, b: str, reason: str) -> None:
-    found = compare(a, b)
-    assert (found.same, found.reason) == (False, reason)
+def test_what_differs_in_meaning_is_told_apart(a: str, b: str) -> None:
+    assert not same_statement(a, b)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +246,7 @@ def test_capitals_that_two_small_letters_share_make_no_difference(a: str, b: str
     assert same_statement(a, b)
     one, other = (prints_of(text, NOON) for text in (a, b))
     assert (one.exact_hash, one.statement_hash) == (other.exact_hash, other.statement_hash)
-    assert compare(a, b).reason == "equal"
+    assert agreement(a, b) == "equal"
 
 
 @pytest.mark.parametrize(
@@ -265,7 +264,7 @@ def test_small_letters_that_share_a_capital_keep_statements_apart(a: str, b: str
 
 @pytest.mark.parametrize("text", ["is the shop open", "Do you like tea", "what is the time", "Can I swim here"])
 def test_a_question_asked_by_its_word_order_needs_no_mark(text: str) -> None:
-    assert compare(text, f"{text}?").reason == "equal"
+    assert agreement(text, f"{text}?") == "equal"
     assert not same_statement(text, f"{text}? Why?")
 
 
@@ -273,11 +272,6 @@ def test_a_question_asked_by_its_word_order_needs_no_mark(text: str) -> None:
 def test_a_text_of_nothing_but_a_special_word_keeps_it(text: str) -> None:
     assert same_statement(text, text.upper())
     assert not same_statement(text, "other")
-
-
-def test_the_differing_words_are_named() -> None:
-    found = compare("We meet on Monday", "we'll meet on Tuesday")
-    assert (found.only_a, found.only_b) == (("monday",), ("will", "tuesday"))
 
 
 LONG = (
@@ -288,7 +282,7 @@ LONG = (
 
 
 def test_a_long_text_may_contain_a_typing_error() -> None:
-    assert compare(LONG, LONG.replace("received", "recieved")).reason == "typing_error"
+    assert agreement(LONG, LONG.replace("received", "recieved")) == "typing_error"
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,7 @@ def test_what_only_looks_like_a_time_is_none(question: str) -> None:
         ("Was war am 7/4/2026?", "2026-04-07 2026-04-08"),
         ("Was haben wir 2024 gemacht?", "2024-01-01 2025-01-01"),
         ("Wer kam zu Weihnachten?", "2025-12-24 2025-12-27"),
+        ("Was haben wir über Weihnachten gemacht?", "2025-12-24 2025-12-27"),
         ("¿Qué dije ayer?", "2026-11-24 2026-11-25"),
         ("que hice anteayer", "2026-11-23 2026-11-24"),
         ("¿Dónde estuve la semana pasada?", "2026-11-16 2026-11-23"),

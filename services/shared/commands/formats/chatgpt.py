@@ -13,13 +13,12 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     ABANDONED,
-    ATTACHED,
     NOT_SAID,
     ROLES,
     Statement,
-    branch,
     each,
     readable,
+    taken,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
@@ -120,7 +119,9 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
     nodes = conversation.mapping
     leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
     parents = {name: node.parent for name, node in nodes.items()}
-    path = branch(source, parents, leaf, where) if leaf is not None else []
+    path = list(taken(parents, [leaf]))[::-1] if leaf is not None else []
+    if leaf is not None and not path:
+        source.leave_unread(f"{where}: its messages go round in a circle")
     if path and (left := _messages(nodes[name] for name in parents.keys() - set(path))):
         source.skipped[ABANDONED] += left
     conversation_id = conversation.conversation_id or conversation.id or next(iter(path), where)
@@ -130,20 +131,18 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
         message = None if data is None else readable(source, _Message, data, spot)
         if message is None:
             continue
-        source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
-        if why := message.why_unsaid():
-            source.skipped[why] += 1
-            continue
         yield Statement(
             spot,
             message.id or name,
-            ROLES[message.author.role],
+            ROLES.get(message.author.role),
             message.words(),
             conversation_id,
             message.create_time,
             tags=(conversation.title,) if isinstance(conversation.title, str) else (),
             type="note" if message.is_memory() else None,
             saved=message.is_memory(),
+            left_out=message.why_unsaid(),
+            attached=message.attached(),
         )
 
 

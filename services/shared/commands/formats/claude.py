@@ -12,11 +12,10 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     ABANDONED,
-    ATTACHED,
-    NOT_SAID,
     ROLES,
     Statement,
     each,
+    each_readable,
     named_after,
     paragraphs,
     readable,
@@ -106,27 +105,24 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
     messages = _shown(source, conversation, where)
     first = next((message.uuid or message.parts() for message in messages), None)
     for number, message in enumerate(messages, start=1):
-        source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
-        if message.sender not in ROLES:
-            source.skipped[NOT_SAID] += 1
-            continue
         yield Statement(
             f"{where}: message {number}",
             message.uuid,
-            ROLES[message.sender],
+            ROLES.get(message.sender),
             message.words(),
             conversation.uuid or named_after("claude", first),
             message.created_at,
             tags=(conversation.name,) if isinstance(conversation.name, str) else (),
             known_by=message.parts(),
+            attached=message.attached(),
         )
 
 
 def _shown(source: Source, conversation: _Conversation, where: str) -> list[_Message]:
     """The messages that are shown: where some were edited or made anew, and no leaf is told, those of the newest."""
     given = conversation.chat_messages
-    read = (readable(source, _Message, data, f"{where}: message {n}") for n, data in enumerate(given, start=1))
-    messages = [message for message in read if message is not None and message.uuid != _ROOT]
+    read = each_readable(source, _Message, given, f"{where}: message")
+    messages = [message for _, message in read if message.uuid != _ROOT]
     # One that cannot be read has its place in the tree, too.
     parents = {uuid: _text(data, "parent_message_uuid") for data in given if (uuid := _text(data, "uuid"))}
     times = {message.uuid: message.created_at.timestamp() for message in messages if message.created_at}

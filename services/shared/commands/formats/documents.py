@@ -26,6 +26,7 @@ from services.shared.commands.formats.source import (
 MAX_UNPACKED_BYTES = 16 * MAX_DOCUMENT_BYTES
 """Bytes of all documents in an archive, as they are when unpacked."""
 
+_JSON = re.compile(r"\.jsonl?$")
 _SPACE = re.compile(rb"\s*+")
 _PROJECTS = "files of projects, which are not read"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive without files
@@ -34,7 +35,7 @@ _STRANGE = (NotImplementedError, RuntimeError, ValueError)
 
 
 def documents(
-    source: Source, members: re.Pattern[str], *, projects: re.Pattern[str] | None = None
+    source: Source, members: re.Pattern[str] = _JSON, *, projects: re.Pattern[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
     """The documents of a file with their names. Of an archive those whose path matches, one after the other.
 

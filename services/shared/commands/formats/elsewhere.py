@@ -44,13 +44,14 @@ ROLES: Mapping[str, Role] = {
 class Statement:
     """One message or fact. `where` is its place in the file, `id` its name there, `saved`: it was kept on purpose.
 
+    Without a role nobody said it; `left_out` is another reason why it is no turn, `attached` how many files it has.
     One without a name is known by what it says, as its place is another one in the next export; `origin` is then what
     holds it, and `known_by` the part of its text that stays the same.
     """
 
     where: str
     id: str | None
-    role: Role
+    role: Role | None
     text: str
     conversation_id: str
     at: datetime | None = None
@@ -62,6 +63,8 @@ class Statement:
     saved: bool = False
     origin: str = ""
     known_by: str = ""
+    left_out: str | None = None
+    attached: int = 0
 
 
 def turns(source: Source, statements: Iterable[Statement], began: datetime | None = None) -> Iterator[Turn]:
@@ -69,7 +72,7 @@ def turns(source: Source, statements: Iterable[Statement], began: datetime | Non
 
     What has no text, or more than is taken, or half a character in it, or is there already, is left out and counted.
     """
-    listed = list(statements)
+    listed = [statement for statement in statements if _is_said(source, statement)]
     said: Counter[str] = Counter()
     read: set[tuple[str, str | None]] = set()
     times = filled([statement.at for statement in listed], began)
@@ -83,6 +86,14 @@ def turns(source: Source, statements: Iterable[Statement], began: datetime | Non
             read.add((turn.user_id, turn.turn_id))
 
 
+def _is_said(source: Source, statement: Statement) -> bool:
+    """Whether somebody says it, or said it and means it still; what is not is counted."""
+    source.skipped.update({ATTACHED: statement.attached} if statement.attached else {})
+    why = statement.left_out or (NOT_SAID if statement.role is None else None)
+    source.skipped.update([why] if why else [])
+    return why is None
+
+
 def _is_fit(source: Source, statement: Statement) -> bool:
     """Whether it can be a turn; what cannot is counted."""
     if not statement.text.strip():
@@ -94,6 +105,14 @@ def _is_fit(source: Source, statement: Statement) -> bool:
     else:
         return True
     return False
+
+
+def each_readable(source: Source, model: type[M], items: Iterable[object], where: str) -> Iterator[tuple[str, M]]:
+    """The items that are such models, with the place of each; the others are counted."""
+    for number, data in enumerate(items, start=1):
+        spot = f"{where} {number}"
+        if (item := readable(source, model, data, spot)) is not None:
+            yield spot, item
 
 
 def readable(source: Source, model: type[M], data: object, where: str) -> M | None:
@@ -144,13 +163,13 @@ def _turn_id(place: Sequence[str], statement: Statement, user_id: str, said: Cou
 
     Equal messages are told apart by their order, while a fact told twice is one.
     """
-    text = statement.known_by or statement.text
+    text, role = statement.known_by or statement.text, str(statement.role)
     persona = (statement.persona_id,) if statement.persona_id else ()
     if statement.id:
-        return _id(*place, statement.id, statement.role, text, *persona)
+        return _id(*place, statement.id, role, text, *persona)
     is_message = statement.type is None
     at = statement.at.isoformat() if statement.at and is_message else ""
-    whose = (user_id, statement.origin, statement.role, statement.speaker or "")
+    whose = (user_id, statement.origin, role, statement.speaker or "")
     known = _id("", *place, *whose, at, text.strip(), *persona)
     said[known] += is_message
     return known if said[known] < 2 else _id(known, str(said[known]))
@@ -204,24 +223,14 @@ def each(document: object, *names: str) -> list[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def branch(source: Source, parents: Mapping[str, str | None], leaf: str, where: str) -> list[str]:
-    """The names from the root of a tree to this leaf; none, which is counted, where they go round in a circle."""
-    path: dict[str, None] = {}
-    name: str | None = leaf
-    while name is not None and name in parents:
-        if name in path:
-            source.leave_unread(f"{where}: its messages go round in a circle")
-            return []
-        path[name] = None
-        name = parents[name]
-    return list(path)[::-1]
+def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> dict[str, None]:
+    """The names that stand where a tree forks on the side of its newest leaf, of one leaf upwards from it.
 
-
-def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> set[str]:
-    """The names that stand where a tree forks on the side of its newest leaf. A parent need not be in the tree."""
+    A parent need not be in the tree. What goes round in a circle is not taken.
+    """
     chosen: dict[str, str] = {}
     seen: set[str] = set()
-    kept: set[str] = set()
+    kept: dict[str, None] = {}
     for leaf in newest_first:
         line: list[str] = []
         name: str | None = leaf
@@ -234,5 +243,5 @@ def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> set
             name = parent
         else:
             if name is None or name not in parents or name in kept:
-                kept.update(line)
+                kept.update(dict.fromkeys(line))
     return kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +11,11 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     ABANDONED,
-    NOT_SAID,
     REPEATED,
     ROLES,
     Statement,
     each,
+    each_readable,
     fact_type,
     readable,
     taken,
@@ -26,7 +25,6 @@ from services.shared.commands.formats.elsewhere import (
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked
 from services.shared.commands.formats.times import When, filled
 
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 _TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}
 _MOST_MEMBERS = 32
@@ -72,7 +70,7 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
     A message was said at the time of the first state that has it; one that several states have is one turn. States on
     a branch that was left for another one are left out.
     """
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         states, facts = [], []
         for number, data in enumerate(each(document, "items", "threads", "states", "checkpoints"), start=1):
             where = f"{name}: item {number}"
@@ -119,15 +117,8 @@ def _threads(source: Source, states: list[tuple[str, _State]]) -> Iterator[Turn]
 
 
 def _statements(source: Source, state: _State, where: str) -> Iterator[Statement]:
-    for number, data in enumerate(state.messages, start=1):
-        spot = f"{where}: message {number}"
-        if (message := readable(source, _Message, _flat(data), spot)) is None:
-            continue
-        role = ROLES.get(message.type.lower())
-        if role is None:
-            source.skipped[NOT_SAID] += 1
-            continue
-        text = text_of(message.content)
+    for spot, message in each_readable(source, _Message, map(_flat, state.messages), f"{where}: message"):
+        role, text = ROLES.get(message.type.lower()), text_of(message.content)
         yield Statement(spot, message.id, role, text, state.thread_id, user_id=state.user_id, speaker=message.name)
 
 

@@ -14,10 +14,10 @@ from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
     DELETED,
-    NOT_SAID,
     ROLES,
     Statement,
     each,
+    each_readable,
     fact_type,
     paragraphs,
     readable,
@@ -102,17 +102,11 @@ def _listed(data: dict[str, Any], name: str) -> list[Any]:
 def _agent(source: Source, data: dict[str, Any], where: str) -> Iterator[Statement]:
     name = data.get("name")
     agent = name if isinstance(name, str) and name else "letta"
-    for number, given in enumerate(_listed(data, "messages"), start=1):
-        spot = f"{where}: message {number}"
-        if (message := readable(source, _Message, given, spot)) is None:
-            continue
-        if message.role not in ROLES:
-            source.skipped[NOT_SAID] += 1
-            continue
+    for spot, message in each_readable(source, _Message, _listed(data, "messages"), f"{where}: message"):
         yield Statement(
             spot,
             message.name_of_its_own(),
-            ROLES[message.role],
+            ROLES.get(message.role),
             message.words(),
             agent,
             message.created_at,
@@ -122,10 +116,7 @@ def _agent(source: Source, data: dict[str, Any], where: str) -> Iterator[Stateme
 
 
 def _blocks(source: Source, items: list[Any], where: str, agent: str) -> Iterator[Statement]:
-    for number, data in enumerate(items, start=1):
-        spot = f"{where}: block {number}"
-        if (block := readable(source, _Block, data, spot)) is None:
-            continue
+    for spot, block in each_readable(source, _Block, items, f"{where}: block"):
         for text in paragraphs(block.value) if block.label not in _OF_ITSELF else ():
             yield Statement(
                 spot,
@@ -144,9 +135,6 @@ def _blocks(source: Source, items: list[Any], where: str, agent: str) -> Iterato
 def _passage(source: Source, data: dict[str, Any], where: str) -> Iterator[Statement]:
     if (passage := readable(source, _Passage, data, where)) is None:
         return
-    if passage.is_deleted:
-        source.skipped[DELETED] += 1
-        return
     yield Statement(
         where,
         passage.id,
@@ -156,6 +144,7 @@ def _passage(source: Source, data: dict[str, Any], where: str) -> Iterator[State
         passage.created_at,
         tags=passage.tags or (),
         type=fact_type(passage.text, *(passage.tags or ())),
+        left_out=DELETED if passage.is_deleted else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
@@ -19,8 +18,8 @@ from services.shared.commands.formats.elsewhere import (
     ROLES,
     Statement,
     each,
+    each_readable,
     fact_type,
-    readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
@@ -28,7 +27,6 @@ from services.shared.commands.formats.times import When
 
 _UNCHANGED = "without a change"
 _EVENTS = {"DELETE": DELETED, "NONE": _UNCHANGED}  # what `add` answers of memories that are gone, or were there before
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 
 
 class _Memory(BaseModel):
@@ -58,20 +56,15 @@ class _Memory(BaseModel):
 
 def read_mem0(source: Source) -> Iterator[Turn]:
     """A fact of each memory. A user, a run and an agent that it names are kept, categories become tags."""
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         yield from turns(source, _statements(source, document, name))
 
 
 def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]:
     source.notes.update([MORE] if _is_page(document) else [])
-    for number, data in enumerate(_memories(document, name), start=1):
-        where = f"{name}: memory {number}"
-        if (memory := readable(source, _Memory, data, where)) is None:
-            continue
-        if why := memory.why_not():
-            source.skipped[why] += 1
-            continue
-        source.notes.update([ENDING] if memory.expiration_date else [])
+    for where, memory in each_readable(source, _Memory, _memories(document, name), f"{name}: memory"):
+        why = memory.why_not()
+        source.notes.update([ENDING] if memory.expiration_date and not why else [])
         categories = memory.categories or []
         yield Statement(
             where,
@@ -84,6 +77,7 @@ def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]
             persona_id=memory.agent_id or None,
             tags=categories,
             type=fact_type(memory.memory, (memory.metadata or {}).get("type"), *categories),
+            left_out=why,
         )
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Role, Turn
 from services.shared.commands.formats.documents import document
+from services.shared.commands.formats.elsewhere import text_of
 from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked
 from services.shared.commands.formats.times import STEP, When, filled
 
@@ -37,10 +38,7 @@ class _Message(BaseModel):
 
     def words(self) -> str:
         """The text of all parts; pictures, sounds and calls have none."""
-        if not isinstance(self.content, list):
-            return (self.content or "").strip()
-        texts = (part.get("text") for part in self.content if part.get("type") in _TEXT_PARTS)
-        return "\n".join(text for text in texts if isinstance(text, str)).strip()
+        return text_of(self.content, _TEXT_PARTS).strip()
 
     def at(self) -> datetime | None:
         """When it was said, if the file knows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,18 +17,16 @@ from services.shared.commands.formats.elsewhere import (
     DELETED,
     ENDING,
     MORE,
-    NOT_SAID,
     OUTDATED,
     ROLES,
     Statement,
+    each_readable,
     named_after,
-    readable,
     turns,
 )
 from services.shared.commands.formats.source import FormatError, Source
 from services.shared.commands.formats.times import When
 
-_DOCUMENTS = re.compile(r"\.jsonl?$")
 _MESSAGES = ("messages",)
 _FACTS = ("edges", "facts", "relevant_facts")
 _THREADS = ("threads", "sessions", "users")
@@ -106,7 +103,7 @@ _Listed = tuple[_Place, str, list[Any]]
 
 def read_zep(source: Source) -> Iterator[Turn]:
     """The turns of all threads, and a fact of each edge that holds now."""
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source):
         lists = list(_lists(source, document, _Place(name), depth=0))
         if not lists and document != [] and not source.skipped[DELETED]:
             wanted = "write what thread.get or graph.edge gives into a file: see services/cli/README.md"
@@ -171,18 +168,11 @@ def _kind(items: list[Any]) -> str | None:
 
 def _messages(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
     conversation_id = _named(items[0]) if place.conversation_id == _UNNAMED else place.conversation_id
-    for number, data in enumerate(items, start=1):
-        where = f"{place.where}: message {number}"
-        message = readable(source, _Message, data, where)
-        if message is None:
-            continue
-        if (role := message.said_by()) is None:
-            source.skipped[NOT_SAID] += 1
-            continue
+    for where, message in each_readable(source, _Message, items, f"{place.where}: message"):
         yield Statement(
             where,
             message.id,
-            role,
+            message.said_by(),
             message.content or "",
             conversation_id,
             message.reference_time or message.created_at,
@@ -199,15 +189,10 @@ def _named(first: dict[str, Any]) -> str:
 
 
 def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
-    for number, data in enumerate(items, start=1):
-        where = f"{place.where}: fact {number}"
-        fact = readable(source, _Fact, {"fact": data} if isinstance(data, str) else data, where)
-        if fact is None:
-            continue
-        if why := fact.why_not():
-            source.skipped[why] += 1
-            continue
-        source.notes.update([ENDING] if fact.invalid_at or fact.expired_at else [])
+    told = ({"fact": data} if isinstance(data, str) else data for data in items)
+    for where, fact in each_readable(source, _Fact, told, f"{place.where}: fact"):
+        why = fact.why_not()
+        source.notes.update([ENDING] if (fact.invalid_at or fact.expired_at) and not why else [])
         yield Statement(
             where,
             fact.id,
@@ -218,4 +203,5 @@ def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statemen
             user_id=place.user_id,
             tags=((fact.name or "").replace("_", " ").lower(),),
             type="fact",
+            left_out=why,
         )

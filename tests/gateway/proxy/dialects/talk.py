@@ -13,13 +13,10 @@ MESSAGES = DIALECTS["/v1/messages"]
 
 BLOCK = "<memory>\n- likes tea\n</memory>"
 
-NAMES = {CHAT.name: "messages", RESPONSES.name: "input", MESSAGES.name: "messages"}
-"""Where the messages of a dialect stand."""
-
 
 def body(dialect: Dialect, messages: Any, **fields: Any) -> dict[str, Any]:
     """A request with these messages."""
-    return {"model": "m", NAMES[dialect.name]: messages, **fields}
+    return {"model": "m", dialect.place: messages, **fields}
 
 
 def ask(dialect: Dialect, messages: Any, **fields: Any) -> Asked:
@@ -29,7 +26,7 @@ def ask(dialect: Dialect, messages: Any, **fields: Any) -> Asked:
 
 def told(dialect: Dialect, messages: Any, recent: Any = (), **fields: Any) -> Any:
     """The messages as the backend gets them, with `BLOCK` put in."""
-    return dialect.with_memory(ask(dialect, messages, **fields), BLOCK, recent)[NAMES[dialect.name]]
+    return dialect.with_memory(ask(dialect, messages, **fields), BLOCK, recent)[dialect.place]
 
 
 def stream(*events: Any, named: bool = False) -> bytes:
@@ -40,12 +37,12 @@ def stream(*events: Any, named: bool = False) -> bytes:
     )
 
 
-def heard(dialect: Dialect, raw: bytes, size: int | None = None) -> tuple[str, bool]:
-    """Text and end of a stream that comes in pieces of this size."""
+def heard(dialect: Dialect, raw: bytes, size: int | None = None) -> str:
+    """The text of a stream that comes in pieces of this size."""
     reader = dialect.reader()
     for at in range(0, len(raw), size or len(raw) or 1):
         reader.feed(raw[at : at + (size or len(raw))])
-    return reader.text, reader.complete
+    return reader.text
 
 
 def delta(content: Any, index: int = 0, **fields: Any) -> dict[str, Any]:

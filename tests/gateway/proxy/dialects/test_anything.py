@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.gateway.proxy.dialects import DIALECTS, BadField, Dialect, Said
-from tests.gateway.proxy.dialects.talk import BLOCK, NAMES, STREAMS, heard
+from tests.gateway.proxy.dialects.talk import BLOCK, STREAMS, heard
 
 EACH = pytest.mark.parametrize(("dialect", "raw", "text"), STREAMS.values(), ids=STREAMS)
 
@@ -65,7 +65,7 @@ def test_nothing_changes_but_the_one_place(messages: list[Any], recent: list[Sai
 
 
 def _check_the_place(dialect: Dialect, messages: list[Any], recent: list[Said], extra: Any) -> None:
-    name = NAMES[dialect.name]
+    name = dialect.place
     body = {"model": "m", name: messages, "extra": extra}
     asked = dialect.read(body)
     told = dialect.with_memory(asked, BLOCK, recent)
@@ -105,7 +105,7 @@ def test_any_bytes_are_a_stream(pieces: list[bytes]) -> None:
         reader = dialect.reader()
         for piece in pieces:
             reader.feed(piece)
-        assert (reader.text, reader.complete) == heard(dialect, b"".join(pieces))
+        assert reader.text == heard(dialect, b"".join(pieces))
 
 
 @EACH
@@ -116,4 +116,4 @@ def test_any_cut_of_a_stream_gives_the_same_text(dialect: Dialect, raw: bytes, t
     reader = dialect.reader()
     for begin, end in zip([0, *cuts], [*cuts, len(raw)], strict=True):
         reader.feed(raw[begin:end])
-    assert (reader.text, reader.complete) == (text, True)
+    assert reader.text == text

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from services.gateway.proxy.dialects import DIALECTS, BadField, Dialect, Said
+from services.gateway.proxy.dialects.wishes import Wishes
 from tests.gateway.proxy.dialects.talk import BLOCK, CHAT, MESSAGES, RESPONSES, ask, body, told
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
@@ -77,12 +78,12 @@ def test_fields_of_memory_are_read_and_taken_out(dialect: Dialect) -> None:
     given = body(dialect, TALK, memory_id="trip", memory_top_k=200, memory_incognito=True, memories=1)
     untouched = copy.deepcopy(given)
     asked = dialect.read(given)
-    assert (asked.memory_id, asked.memory_top_k, asked.memory_incognito) == ("trip", 200, True)
+    assert asked.wishes == Wishes(memory_id="trip", memory_top_k=200, memory_incognito=True)
     assert asked.stripped == body(dialect, TALK, memories=1)  # not ours
     dialect.with_memory(asked, BLOCK, ())
     assert given == untouched
     nothing = ask(dialect, TALK, memory_id=None, memory_top_k=None, memory_incognito=None)
-    assert (nothing.memory_id, nothing.memory_top_k, nothing.memory_incognito) == (None, None, False)
+    assert nothing.wishes == Wishes()
     assert nothing.stripped == body(dialect, TALK)
 
 
@@ -174,11 +175,9 @@ def test_a_text_as_input_stays_a_text() -> None:
 
 
 @pytest.mark.parametrize("kept", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])
-def test_what_the_provider_keeps_is_not_told_again(kept: dict[str, Any]) -> None:
-    recent = [Said("user", "Hi"), Said("assistant", "Hello")]
-    assert told(RESPONSES, "Tea?", recent, **kept) == f"{BLOCK}\n\nTea?"
+def test_what_was_said_before_may_be_kept_by_the_provider(kept: dict[str, Any]) -> None:
     only_results = ask(RESPONSES, [{"type": "function_call_output", "call_id": "t", "output": "21"}], **kept)
-    assert (only_results.question, only_results.answering_tools) == (None, True)
+    assert (only_results.question, only_results.answering_tools, only_results.is_kept_there) == (None, True, True)
 
 
 @pytest.mark.parametrize("before", [None, "resp_68a.b-1"])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from services.gateway.proxy.dialects import DIALECTS, Dialect
-from services.gateway.proxy.dialects.base import as_sent
 from tests.gateway.proxy.dialects.talk import (
     BLOCK,
     CHAT,
@@ -23,21 +22,20 @@ from tests.gateway.proxy.dialects.talk import (
 )
 
 ALL = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
-KINDS = {CHAT.name: "text", RESPONSES.name: "input_text", MESSAGES.name: "text"}
 REMINDER = "<system-reminder>\nUse tabs. The maintainer lives in Tromsø.\n</system-reminder>"
 SAID = "My deploy server is heron."
 
 
 def user(dialect: Dialect, *texts: str) -> dict[str, Any]:
     """A message of the user with these parts."""
-    return {"role": "user", "content": [{"type": KINDS[dialect.name], "text": text} for text in texts]}
+    return {"role": "user", "content": [{"type": dialect.part, "text": text} for text in texts]}
 
 
 @ALL
 def test_what_was_typed_is_the_question_and_the_opening(dialect: Dialect) -> None:
     asked = ask(dialect, [user(dialect, REMINDER, SAID)])
     assert (asked.question, asked.opening, asked.position) == (SAID, SAID, 0)
-    assert as_sent(asked) == f"{REMINDER}\n{SAID}"
+    assert asked.as_sent(0) == f"{REMINDER}\n{SAID}"
 
 
 @ALL
@@ -92,7 +90,7 @@ def test_bytes_of_a_program_go_to_the_model_as_they_are(dialect: Dialect) -> Non
     untouched = copy.deepcopy(messages)
     asked = ask(dialect, messages)
     assert asked.stripped == body(dialect, untouched)
-    newest = {**messages[2], "content": [{"type": KINDS[dialect.name], "text": BLOCK}, *messages[2]["content"]]}
+    newest = {**messages[2], "content": [{"type": dialect.part, "text": BLOCK}, *messages[2]["content"]]}
     assert told(dialect, messages) == [*untouched[:2], newest]
 
 
@@ -164,4 +162,4 @@ def whole(dialect: Dialect, text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("text", THOUGHTS)
 def test_thoughts_are_not_what_the_assistant_says(dialect: Dialect, text: str) -> None:
     assert dialect.answer_text(whole(dialect, text)) == "Tea."
-    assert heard(dialect, streamed(dialect, text), 7)[0] == "Tea."
+    assert heard(dialect, streamed(dialect, text), 7) == "Tea."

@@ -1,0 +1,107 @@
+"""What its user does not want remembered, as only the reader understood, is forgotten with what answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contracts.ports import TextStore, Unavailable
+from contracts.v1.claims import Reading
+from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from services.embed.handler import embed_entries
+from services.embed.wishes import SURE, Wishes
+from tests.apps.fakes import FakeReader, FakeVectors
+from tests.stores.builders import NOON, an_entry, store_entries
+
+SAID, ANSWERED, ELSE = "the bit about my rent stays in this window", "As you wish.", "What is 900 a month for rent?"
+
+
+class Stage:
+    """The stage, over what is stored, and what it had forgotten."""
+
+    def __init__(self, store: TextStore, wish: float = SURE) -> None:
+        self.store, self.vectors, self.forgotten = store, FakeVectors(), list[str]()
+        self.embedder = FakeReader(knows={SAID: Reading(wish=wish), ELSE: Reading(), ANSWERED: Reading(wish=1.0)})
+        self.wishes = Wishes(store, self.forget)
+
+    async def forget(self, entry: Entry) -> None:
+        self.forgotten.append(entry.text)
+        await self.store.forget([entry], until=None)
+
+    async def embed(self, *entries: Entry) -> None:
+        event = EntryEnriched.of([EntryRef(user_id=one.user_id, id=one.id) for one in entries], at=NOON)
+        await embed_entries([event], store=self.store, vectors=self.vectors, embedder=self.embedder, wishes=self.wishes)
+
+
+def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
+    at = NOON + timedelta(minutes=minute)
+    return an_entry("ann", text, role=role, conversation_id="c1", created_at=at, last_said_at=at, **fields)
+
+
+async def stored(store: TextStore, *entries: Entry) -> Sequence[Entry]:
+    return await store_entries(store, entries)
+
+
+async def test_it_is_forgotten_and_gets_no_vector(store: TextStore) -> None:
+    stage = Stage(store)
+    await stage.embed(*await stored(store, said(0, SAID), said(1, ELSE)))
+    assert stage.forgotten == [SAID]
+    assert [point.entry.text for point in stage.vectors.points.values()] == [ELSE]
+
+
+async def test_what_answers_it_goes_along_and_what_its_user_says_next_stays(store: TextStore) -> None:
+    stage = Stage(store)
+    entries = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"), said(2, ELSE), said(3, "900.", "tool"))
+    await stage.embed(*entries)
+    assert stage.forgotten == [SAID, ANSWERED]
+
+
+async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore) -> None:
+    stage = Stage(store)
+    await stage.embed(*await stored(store, said(0, SAID)))
+    await stage.embed(*await stored(store, said(1, ANSWERED, "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+    await stage.embed(*await stored(store, said(2, ELSE)))
+    await stage.embed(*await stored(store, said(3, "It is for rent.", "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+
+
+KEPT: dict[str, dict[str, Any]] = {
+    "saved on purpose": {"manually_saved": True},
+    "pinned": {"pinned": True},
+    "corrected since": {"edited_at": NOON},
+    "of an assistant": {"role": "assistant"},
+    "a roll-up": {"source": "rollup"},
+}
+
+
+@pytest.mark.parametrize("fields", KEPT.values(), ids=KEPT.keys())
+async def test_what_somebody_wants_kept_or_only_repeats_stays(store: TextStore, fields: dict[str, Any]) -> None:
+    stage = Stage(store)
+    await stage.embed(*await stored(store, said(0, SAID, **fields)))
+    assert stage.forgotten == []
+
+
+async def test_in_doubt_it_stays(store: TextStore) -> None:
+    stage = Stage(store, wish=SURE - 0.01)
+    await stage.embed(*await stored(store, said(0, SAID)))
+    assert stage.forgotten == []
+
+
+async def test_while_nobody_forgets_it_waits_without_a_vector(store: TextStore) -> None:
+    stage = Stage(store)
+
+    async def away(entry: Entry) -> None:
+        raise Unavailable("nobody answers")
+
+    stage.wishes = Wishes(store, away)
+    entries = await stored(store, said(0, SAID))
+    with pytest.raises(Unavailable):
+        await stage.embed(*entries)
+    assert not stage.vectors.points
+    stage.wishes = Wishes(store, stage.forget)
+    await stage.embed(*entries)
+    assert stage.forgotten == [SAID]

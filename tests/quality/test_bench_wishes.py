@@ -1,0 +1,66 @@
+"""How well wishes are found is counted right, and what is no such file is told in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.v1.claims import Reading
+from services.bench import wishes
+from services.embed.wishes import SURE
+from services.shared.embedders.minilm import ReadingMiniLmEmbedder
+from services.shared.settings import Settings
+from tests.apps.fakes import FakeReader
+
+PHRASE, ONLY_READ, MISSED, OTHER = (
+    wishes.Message("Don't remember this: my pin is 4711.", True),
+    wishes.Message("That stays in this window, ok?", True),
+    wishes.Message("Let it die here.", True),
+    wishes.Message("What do you remember of me?", False),
+)
+APP = typer.Typer()
+BLIND = Path(__file__).parent / "blind_wishes.jsonl"
+LEAST_RECALL, MOST_FALSE = 0.80, 0.01
+"""A little worse than what was measured when they were set, on messages of writers whom it has not learned from."""
+APP.command()(wishes.wishes)
+
+
+async def test_what_is_found_is_counted_by_who_finds_it() -> None:
+    reader = FakeReader(
+        knows={
+            PHRASE.text: Reading(),
+            ONLY_READ.text: Reading(wish=SURE),
+            MISSED.text: Reading(wish=SURE - 0.01),
+            OTHER.text: Reading(wish=1.0),
+        }
+    )
+    messages = [PHRASE, ONLY_READ, MISSED, OTHER]
+    found = await wishes.found_in(messages, reader)
+    assert {who: (of.right, of.found) for who, of in ((k, wishes.quality(messages, v)) for k, v in found.items())} == {
+        "fixed phrases": (1, 1),
+        "reader": (1, 2),
+        "either": (2, 3),
+    }
+
+
+async def test_wishes_in_words_that_were_never_seen_are_found_and_little_else() -> None:
+    reader = await ReadingMiniLmEmbedder.open(Settings().cache)
+    try:
+        messages = wishes.read_messages(BLIND)
+        of = wishes.quality(messages, (await wishes.found_in(messages, reader))["either"])
+    finally:
+        await reader.close()
+    assert of.recall >= LEAST_RECALL
+    assert of.found - of.right <= MOST_FALSE * (len(messages) - of.there)
+
+
+@pytest.mark.parametrize("line", ["no json", '{"text": "a"}', '{"text": "a", "wish": "who knows"}'])
+def test_what_is_no_message_is_told(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "messages.jsonl"
+    file.write_text(line)
+    result = CliRunner().invoke(APP, [str(file)])
+    assert result.exit_code == 1
+    assert "messages.jsonl" in result.output
