@@ -76,7 +76,7 @@ def _statement(scanned: Scan) -> list[str]:
     code are not touched."""
     code = {f"\0{i}": scanned.words[i] for i in scanned.code}
     tokens = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
-    if 1 in scanned.pauses and tuple(tokens[:2]) in _PARENTHESES and tokens[2] in WORDS["subjects"]:
+    if 1 in scanned.pauses and tuple(tokens[:2]) in _PARENTHESES and not WORDS["subjects"].isdisjoint(tokens[2:3]):
         tokens = tokens[2:]
     words = plain_words(tokens)
     words = words[_opening(words) : -1 if _ends_in_please(words) else None]

@@ -284,3 +284,7 @@ def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
         started = time.process_time()
         read(text)
         assert time.process_time() - started < 3  # what is not linear takes minutes
+
+
+def test_an_opening_with_nothing_behind_it_is_read() -> None:
+    assert read("I mean, :)").words
