@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from services.shared.language.language import is_english
 from services.shared.language.lexicon import CRITICAL, WORDS, phrases
 from services.shared.language.spelling import plain_words
-from services.shared.language.tokens import Scan, scan
+from services.shared.language.tokens import Token, scan
 
 _UNSURE = re.compile(r"\b\w*(?:SS|I(?=\w)|(?<=\w)I|İ)\w*")
 
@@ -39,19 +40,19 @@ class Reading:
 
 def read(text: str) -> Reading:
     """The reading of a raw text, in time linear in its length."""
-    scanned = scan(text)
-    words = scanned.words
-    english = is_english(word for i, word in enumerate(words) if i not in scanned.code)
-    asks = ("?",) * (scanned.questions or int(english and _opens_asking(words)))
-    stated = _statement(scanned) if english else words
+    tokens, cased, questions, citations = scan(text)
+    words = [token.word for token in tokens]
+    english = is_english(token.word for token in tokens if not token.is_code)
+    asks = ("?",) * (questions or int(english and _opens_asking(words)))
+    stated = _statement(tokens) if english else words
     return Reading(
         normal=" ".join((*words, *asks)),
         words=(*stated, *asks),
-        names=scanned.names,
-        openings=scanned.openings,
-        cased=scanned.cased,
-        code=frozenset(words[i] for i in scanned.code),
-        citations=scanned.citations,
+        names=Counter(token.name for token in tokens if token.name),
+        openings=Counter(token.opening for token in tokens if token.opening),
+        cased=cased,
+        code=frozenset(token.word for token in tokens if token.is_code),
+        citations=citations,
         unsure=frozenset(word.lower() for word in _UNSURE.findall(text)),
     )
 
@@ -71,14 +72,14 @@ _NOT_BEFORE_PLEASE = WORDS["modals"] | WORDS["negations"] | WORDS["not before pl
 _NOT_AFTER_ARTICLE = CRITICAL | WORDS["linking"] | WORDS["peoples"] | WORDS["not after article"]
 
 
-def _statement(scanned: Scan) -> list[str]:
+def _statement(tokens: Sequence[Token]) -> list[str]:
     """The words of an English text that make its statement: spelled out, without those that may be left out; those of
     code are not touched."""
-    code = {f"\0{i}": scanned.words[i] for i in scanned.code}
-    tokens = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
-    if 1 in scanned.pauses and tuple(tokens[:2]) in _PARENTHESES and tokens[2] in WORDS["subjects"]:
-        tokens = tokens[2:]
-    words = plain_words(tokens)
+    code = {f"\0{i}": token.word for i, token in enumerate(tokens) if token.is_code}
+    shown = [f"\0{i}" if token.is_code else token.word for i, token in enumerate(tokens)]
+    if tuple(shown[:2]) in _PARENTHESES and tokens[1].pauses and not WORDS["subjects"].isdisjoint(shown[2:3]):
+        shown = shown[2:]
+    words = plain_words(shown)
     words = words[_opening(words) : -1 if _ends_in_please(words) else None]
     kept = (word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i))
     return [code.get(word, word) for word in kept]

@@ -8,9 +8,9 @@ only wraps it goes (quotation marks, brackets, commas, full stops, emphasis), an
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from services.shared.language.lexicon import WORDS
 from services.shared.language.pieces import TAIL, Piece, count_closing, is_decoration, is_word, keyed, split_piece
@@ -19,23 +19,32 @@ from services.shared.language.spelling import TITLES
 
 
 @dataclass(slots=True)
-class Scan:
-    """The tokens of a text, and what is known of them beyond their letters.
+class Token:
+    """A word as it is written, and in lower case, but for code such as fooBar and Hunter2; a comma stands where a pause
+    beside a negation makes a difference.
 
-    `words` are in lower case, but for code such as fooBar and Hunter2; a comma stands where a pause beside a negation
-    makes a difference. `pauses` are the places of words that a pause follows. `names` counts the words written with a
-    capital inside a sentence, each with the article before it; `openings` the first words of sentences, of which a
-    capital tells nothing. `cased` tells whether the text uses capitals as sentences do. `questions` counts what ends
-    in a question mark. `code` are the places of words that were written as code: they are as they were written.
+    `is_code` tells that it was written as code, and is as it was written, and `is_literal` that it is what something is
+    named by to the letter, `pauses` that a pause follows. `name` is it in lower case, with the article before it, where
+    it has a capital inside a sentence; `opening` where it opens one, so that a capital tells nothing.
     """
 
-    words: list[str] = field(default_factory=list)
-    pauses: set[int] = field(default_factory=set)
-    names: Counter[str] = field(default_factory=Counter)
-    openings: Counter[str] = field(default_factory=Counter)
+    raw: str
+    word: str
+    opens: bool = False
+    is_code: bool = False
+    is_literal: bool = False
+    pauses: bool = False
+    name: str = ""
+    opening: str = ""
+
+
+class Scan(NamedTuple):
+    """The tokens of a text; whether it uses capitals as sentences do; how many question marks end something in it, and
+    the citation marks that were left out."""
+
+    tokens: Sequence[Token]
     cased: bool = False
     questions: int = 0
-    code: set[int] = field(default_factory=set)
     citations: tuple[str, ...] = ()
 
 
@@ -47,23 +56,10 @@ def scan(text: str) -> Scan:
         scanner.take_line(line)
     tokens = _without_decoration(scanner.tokens)
     if not tokens:
-        return Scan(words=plain.lower().split())  # nothing but punctuation: "?!" is what it is
-    scanned = _scanned(tokens)
-    scanned.questions, scanned.citations = scanner.questions, citations
-    return scanned
-
-
-@dataclass(slots=True)
-class _Token:
-    """A word as it is written and in lower case; whether it opens a sentence, a pause follows, and it is code or
-    something that is named to the letter."""
-
-    raw: str
-    word: str
-    opens: bool
-    is_code: bool = False
-    is_literal: bool = False
-    pauses: bool = False
+        return Scan(
+            [Token(word, word) for word in plain.lower().split()]
+        )  # nothing but punctuation: "?!" is what it is
+    return Scan(tokens, _note_case(tokens), scanner.questions, citations)
 
 
 _LEAD_OF_LITERAL = "\"'`([{)]},;*"
@@ -89,7 +85,7 @@ class _Scanner:
     """Goes through a text once, from left to right."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self.tokens: list[_Token] = []
+        self.tokens: list[Token] = []
         self.questions = 0
         self.codes = iter(codes)
         self.quoting: set[str] = set()
@@ -129,7 +125,7 @@ class _Scanner:
             literal = literal.rstrip("?!;:")
         if PLACE in literal or not is_word(literal):
             return False
-        self.tokens.append(_Token(literal, literal.lower(), opens=False, is_code=True, is_literal=True))
+        self.tokens.append(Token(literal, literal.lower(), opens=False, is_code=True, is_literal=True))
         self._end(chunk[chunk.rindex(literal) + len(literal.rstrip("?!")) :], literal)
         return True
 
@@ -196,12 +192,12 @@ class _Scanner:
         self.starts = self.pausing = self.asked = False
 
     def _append(self, token: str, *, opens: bool) -> None:
-        self.tokens.append(_Token(token, token.lower(), opens))
+        self.tokens.append(Token(token, token.lower(), opens))
 
     def _append_code(self, token: str) -> None:
         """The words of the code that stands in a token, with what is written right before or after it."""
         for word in re.sub(PLACE, lambda _: next(self.codes), token).split(" "):
-            self.tokens.append(_Token(word, word.lower(), opens=False, is_code=True))
+            self.tokens.append(Token(word, word.lower(), opens=False, is_code=True))
 
     def _end(self, tail: str, last: str) -> None:
         """Note what the marks after a word tell: a pause, a question, the end of a sentence."""
@@ -212,14 +208,14 @@ class _Scanner:
             self.asked = True
 
 
-def _without_decoration(tokens: Sequence[_Token]) -> Sequence[_Token]:
+def _without_decoration(tokens: Sequence[Token]) -> Sequence[Token]:
     """The tokens without the smiles that only decorate: at the end of a sentence or the text, or before all words."""
     if not any(is_decoration(token.raw) for token in tokens) or not any(is_word(token.raw) for token in tokens):
         return tokens
     return [token for i, token in enumerate(tokens) if not _decorates(tokens, i)]
 
 
-def _decorates(tokens: Sequence[_Token], i: int) -> bool:
+def _decorates(tokens: Sequence[Token], i: int) -> bool:
     token = tokens[i]
     if token.is_code or not is_decoration(token.raw):
         return False
@@ -234,45 +230,32 @@ _EMPHATIC = 5  # letters from which on a word in capitals is emphasis rather tha
 _STARTING = WORDS["subjects"] - _ARTICLES | {"the"}
 
 
-def _scanned(tokens: Sequence[_Token]) -> Scan:
-    """What the tokens are, by how the text as a whole uses capitals."""
+def _note_case(tokens: Sequence[Token]) -> bool:
+    """Fill in what depends on how the text as a whole uses capitals; whether it does as sentences do."""
     lettered = [token.raw for token in tokens if token.raw[0].isalpha() and not token.is_code]
     shouts = len(lettered) >= _SHOUT and all(raw[0].isupper() for raw in lettered)
     choice = [raw[0].isupper() for raw in lettered if raw != "I"]
     titled = len(choice) >= _TITLE and sum(choice) >= _MOST_OF_A_TITLE * len(choice)
     loud = all(raw.isupper() for raw in lettered)
-    scanned = Scan(cased=not (titled or loud) and any(map(_shows_case, lettered)))
-    before = _Token("", "", opens=True)
-    for i, token in enumerate(tokens):
-        is_unit = not (shouts or titled or loud) and _is_unit_with_case(before, token)
+    before = Token("", "")
+    for token in tokens:
+        _name(token, before.raw.lower())
+        is_unit = not (shouts or titled or loud) and before.raw[-1:].isdigit() and token.word in _CASED_UNITS  # 5 MB
         is_kept = is_unit or (token.is_code and not (token.is_literal and (shouts or titled)))
-        scanned.words.append(token.raw if is_kept else keyed(token.raw, shouts))
-        if token.pauses:
-            scanned.pauses.add(i)
-        if token.is_code:
-            scanned.code.add(i)
-        for name, opens in _capitalized(before, token):
-            (scanned.openings if opens else scanned.names)[name] += 1
+        token.word = token.raw if is_kept else keyed(token.raw, shouts)
         before = token
-    return scanned
+    return not (titled or loud) and any(map(_shows_case, lettered))
 
 
-def _capitalized(before: _Token, token: _Token) -> Iterator[tuple[str, bool]]:
-    """A word that opens a sentence, or one with a capital inside one, with the article before it."""
+def _name(token: Token, before: str) -> None:
+    """Note a word that opens a sentence, or one with a capital inside one."""
     raw, lower = (token.word if token.is_code else token.raw), token.word
     if (token.opens and lower not in _SURNAMES) or (raw.isupper() and len(raw) >= _EMPHATIC):
-        yield lower, True  # a capital here tells nothing
-    elif lower == raw or lower in _EITHER_WAY or (lower in _STARTING and not raw.isupper()):
-        return  # "Oh, My …"
-    else:
+        token.opening = lower  # a capital here tells nothing
+    elif raw != lower and lower not in _EITHER_WAY and (raw.isupper() or lower not in _STARTING):  # "Oh, My …"
         is_capital = raw.isupper() or raw[1:].islower()
         name = lower if is_capital and lower not in _CASED_UNITS else raw
-        yield (f"{before.word} {name}" if before.word in _ARTICLES else name), False
-
-
-def _is_unit_with_case(before: _Token, token: _Token) -> bool:
-    """Whether it is a unit after a number whose capitals tell: 5 MB and 5 Mb, 10 mg and 10 Mg."""
-    return before.raw[-1:].isdigit() and token.word in _CASED_UNITS
+        token.name = f"{before} {name}" if before in _ARTICLES else name
 
 
 def _shows_case(token: str) -> bool:

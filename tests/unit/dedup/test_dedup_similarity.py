@@ -268,7 +268,9 @@ def test_a_question_asked_by_its_word_order_needs_no_mark(text: str) -> None:
     assert not same_statement(text, f"{text}? Why?")
 
 
-@pytest.mark.parametrize("text", ["twenty", "hundred", "'d", "'s", "I'd", "so", "please", "by the way", "two hundred"])
+@pytest.mark.parametrize(
+    "text", ["twenty", "hundred", "'d", "'s", "I'd", "so", "please", "by the way", "two hundred", "I mean, :)"]
+)
 def test_a_text_of_nothing_but_a_special_word_keeps_it(text: str) -> None:
     assert same_statement(text, text.upper())
     assert not same_statement(text, "other")
