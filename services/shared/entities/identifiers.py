@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations, islice, takewhile
 from operator import attrgetter
 
-from services.shared.language.analysis import LONGEST_TERM, STOP_WORDS, analyze
+from services.shared.language.analysis import LONGEST_TERM, analyze
+from services.shared.language.language import STOP_WORDS
 from services.shared.language.text import fold
 from services.shared.temporal.dates import places_of_dates
 
@@ -33,14 +34,14 @@ _MOST_RUNS = 12
 _LOOKED_AT = 8000
 """Characters of a text in which identifiers are looked for."""
 
-_LONGEST = 64
+_LONGEST = 200
 """Characters of the longest identifier."""
 
 _LEAST_SHARE = 0.6
 """Of the letters and digits of an identifier so many name it: "3.24.1" is "v3.24.1", and room 999 is not OPS-999."""
 
 _LONGEST_MARK = 3
-_NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS
+_NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS["english"]
 
 
 @dataclass(frozen=True, slots=True)
