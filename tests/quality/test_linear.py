@@ -43,9 +43,10 @@ _OF_WORDS = {
         "entities.mentions.mentions",
         "language.typing_errors.meant_by",
         "language.typing_errors.variants",
+        "language.wordlists.expression",
     )
 }
-"""What is given a word, a name or a topic, which its callers hold short."""
+"""What is given a word, a name or a topic, which its callers hold short, or a pattern of ours."""
 
 
 def _took(read: Callable[[str], object], text: str) -> float:

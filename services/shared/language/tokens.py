@@ -55,10 +55,8 @@ def scan(text: str) -> Scan:
     for line in plain.splitlines():
         scanner.take_line(line)
     tokens = _without_decoration(scanner.tokens)
-    if not tokens:
-        return Scan(
-            [Token(word, word) for word in plain.lower().split()]
-        )  # nothing but punctuation: "?!" is what it is
+    if not tokens:  # nothing but punctuation: "?!" is what it is
+        return Scan([Token(word, word) for word in plain.lower().split()])
     return Scan(tokens, _note_case(tokens), scanner.questions, citations)
 
 
@@ -125,7 +123,7 @@ class _Scanner:
             literal = literal.rstrip("?!;:")
         if PLACE in literal or not is_word(literal):
             return False
-        self.tokens.append(Token(literal, literal.lower(), opens=False, is_code=True, is_literal=True))
+        self._append(literal, is_code=True, is_literal=True)
         self._end(chunk[chunk.rindex(literal) + len(literal.rstrip("?!")) :], literal)
         return True
 
@@ -185,19 +183,15 @@ class _Scanner:
             self.tokens[-1].pauses = True
             if any(_denies(before.word) for before in self.tokens[-2:]) or token.lower() in _DENIALS:
                 self._append(",", opens=True)
-        if PLACE in token:
-            self._append_code(token)
+        if PLACE in token:  # the words of code, with what is written right before or after it
+            for word in re.sub(PLACE, lambda _: next(self.codes), token).split(" "):
+                self._append(word, is_code=True)
         else:
             self._append(token, opens=self.starts)
         self.starts = self.pausing = self.asked = False
 
-    def _append(self, token: str, *, opens: bool) -> None:
-        self.tokens.append(Token(token, token.lower(), opens))
-
-    def _append_code(self, token: str) -> None:
-        """The words of the code that stands in a token, with what is written right before or after it."""
-        for word in re.sub(PLACE, lambda _: next(self.codes), token).split(" "):
-            self.tokens.append(Token(word, word.lower(), opens=False, is_code=True))
+    def _append(self, word: str, **told: bool) -> None:
+        self.tokens.append(Token(word, word.lower(), **told))
 
     def _end(self, tail: str, last: str) -> None:
         """Note what the marks after a word tell: a pause, a question, the end of a sentence."""
