@@ -116,17 +116,12 @@ _SOURCE = re.compile(r"【(?:source|[0-9:]{1,9}†)[^【】]*】")
 
 def _plain(text: str) -> str:
     """The text in few characters: straight quotation marks, half-width letters, symbols set apart, addresses too."""
-    text = _set_apart(text)
+    if "://" in (lower := text.lower()) or "www." in lower:
+        text = _URL.sub(r" \1 ", text)
     if text.isascii():
         return text
     text = _WIDE_CLOCK.sub(":", _SOURCE.sub(" ", text) if "【" in text else text)
     return translated(unfolded(translated(text, _MARKED)), _APART)
-
-
-def _set_apart(text: str) -> str:
-    """The text with a space before and after each URL, and without the angle brackets around it."""
-    lower = text.lower()
-    return _URL.sub(r" \1 ", text) if "://" in lower or "www." in lower else text
 
 
 # --- citation marks, told from bracketed numbers that are part of what is said -----------------------------------

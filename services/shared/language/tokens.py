@@ -190,8 +190,8 @@ class _Scanner:
             self._append(token, opens=self.starts)
         self.starts = self.pausing = self.asked = False
 
-    def _append(self, word: str, **told: bool) -> None:
-        self.tokens.append(Token(word, word.lower(), **told))
+    def _append(self, word: str, *, opens: bool = False, is_code: bool = False, is_literal: bool = False) -> None:
+        self.tokens.append(Token(word, word.lower(), opens, is_code, is_literal))
 
     def _end(self, tail: str, last: str) -> None:
         """Note what the marks after a word tell: a pause, a question, the end of a sentence."""
