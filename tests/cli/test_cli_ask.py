@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import string
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -186,12 +188,18 @@ def test_a_wrong_moment_is_one_line(
 def test_every_option_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[RetrieveRequest] = []
 
-    async def keep(request: RetrieveRequest, *_: object, as_json: bool) -> None:
-        asked.append(request)
+    class Keeping:
+        async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
+            asked.append(request)
+            return a_reply(an_item("x"))
 
-    monkeypatch.setattr("services.cli.ask._ask", keep)
+    @asynccontextmanager
+    async def memory_client(url: str) -> AsyncIterator[Keeping]:
+        yield Keeping()
+
+    monkeypatch.setattr("services.cli.asking.memory_client", memory_client)
     options = "--user me --now 2026-02-01T10:00 --time-zone Asia/Tokyo --min-score 0.4 --conversation c7".split()
-    result = CliRunner().invoke(app, ["ask", "which host?", *options])
+    result = CliRunner().invoke(app, ["ask", "which host?", *options, "--nats", "nats://127.0.0.1:1"])
     assert result.exit_code == 0, result.output
     (request,) = asked
     assert request.now == datetime(2026, 2, 1, 1, tzinfo=UTC)

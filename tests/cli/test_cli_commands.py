@@ -150,11 +150,8 @@ def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, si
 def test_a_conversation_that_is_too_short_to_be_summed_up_says_when_it_is(
     app: typer.Typer, monkeypatch: pytest.MonkeyPatch, turns: int, told: str
 ) -> None:
-    async def asked(*_: object) -> SessionsReply:
-        text = "I like [b]tea\x1b[2J." if turns else ""
-        rolling = RollingSummary(conversation_id="c1", text=text, turns=turns, characters=0, sentences=())
-        return SessionsReply(items=(), total_count=0, rolling=rolling)
-
-    monkeypatch.setattr(asking, "_asked", asked)
+    text = "I like [b]tea\x1b[2J." if turns else ""
+    rolling = RollingSummary(conversation_id="c1", text=text, turns=turns, characters=0, sentences=())
+    monkeypatch.setattr(asking, "talk", lambda *_: SessionsReply(items=(), total_count=0, rolling=rolling))
     result = CliRunner().invoke(app, ["sessions", "--user", "me", "--rolling", "c1"])
     assert told in result.output

@@ -151,7 +151,7 @@ async def test_an_empty_file_is_published_too(tmp_path: Path) -> None:
 
 def test_the_summary_is_one_line() -> None:
     result = Published(Source(Path("turns.jsonl")), Tally(2820, 12.34), dead_letters=0, digesting=7.61)
-    assert shown(result) == "published 2,820 turns in 12.3 s (228 turns/s), digested 7.6 s later\n"
+    assert shown(result) == "published 2,820 turns in 12.3 s (229 turns/s), digested 7.6 s later\n"
 
 
 def test_the_line_for_scripts_has_the_numbers() -> None:

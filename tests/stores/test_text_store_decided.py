@@ -71,7 +71,7 @@ async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_s
     texts = ("I have to buy stamps", "I need to renew my passport", "Renewed my passport")
     said = [an_entry(user, text, created_at=NOON + timedelta(days=n)) for n, text in enumerate(texts)]
     said[:2] = [one.model_copy(update={"claims": (a_task(one.text),)}) for one in said[:2]]
-    said[2] = said[2].model_copy(update={"changes": an_end_of(said[1])})
+    said[2] = said[2].model_copy(update={"changes": an_end_of(said[1]), "supersedes": (said[1].id,)})
     await store_entries(text_store, said)
 
     async def listed() -> dict[str, str]:

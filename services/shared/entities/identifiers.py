@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, islice, takewhile
+from itertools import accumulate, combinations, groupby, islice, takewhile
 from operator import attrgetter
+from typing import NamedTuple
 
 from services.shared.language.analysis import LONGEST_TERM, analyze
 from services.shared.language.language import STOP_WORDS
@@ -34,8 +35,8 @@ _MOST_RUNS = 12
 _LOOKED_AT = 8000
 """Characters of a text in which identifiers are looked for."""
 
-_LONGEST = 200
-"""Characters of the longest identifier."""
+_AROUND = 64
+"""Characters before and after the number of an identifier that may belong to it."""
 
 _LEAST_SHARE = 0.6
 """Of the letters and digits of an identifier so many name it: "3.24.1" is "v3.24.1", and room 999 is not OPS-999."""
@@ -46,8 +47,8 @@ _NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS["english"]
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """An identifier of a question: the pieces that name it, the longest first, and it, a number, with the letters
-    beside it.
+    """An identifier of a question: its runs, the pieces that name it, longest first, and it, a
+    number, with the letters beside it.
 
     `is_code` tells that it names one thing; without, it may tell how many, or when.
     """
@@ -59,6 +60,19 @@ class Identifier:
     is_short: bool
 
 
+class _Joined(NamedTuple):
+    """The runs of a text as one string, and where each begins and ends."""
+
+    text: str
+    bounds: frozenset[int]
+
+    def has(self, piece: str) -> bool:
+        at = self.text.find(piece)
+        while at >= 0 and not (at in self.bounds and at + len(piece) in self.bounds):
+            at = self.text.find(piece, at + 1)
+        return at >= 0
+
+
 def identifiers_in(question: str) -> tuple[Identifier, ...]:
     """What a question names something by."""
     dates = places_of_dates(question)
@@ -66,7 +80,7 @@ def identifiers_in(question: str) -> tuple[Identifier, ...]:
     found = (
         _identifier(words, place, any(start <= word.start() < end for start, end in dates), question)
         for place, word in enumerate(words)
-        if len(word[0]) <= _LONGEST and (any(map(str.isdecimal, word[0])) or _ADDRESS.search(word[0]))
+        if any(map(str.isdecimal, word[0])) or _ADDRESS.search(word[0])
     )
     return tuple(islice(found, _MOST))
 
@@ -84,25 +98,42 @@ def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[fr
     """By text the places of the identifiers that it has: those of the texts that have an identifier best."""
     if not identifiers:
         return [frozenset()] * len(texts)
-    folded = [unicodedata.normalize("NFKC", text[:_LOOKED_AT].casefold()) for text in texts]
-    shares = [[_share(one, text) for one in identifiers] for text in folded]
+    shares = [[_share(one, joined) for one in identifiers] for joined in _all_joined(identifiers, texts)]
     best = [max(column) for column in zip(*shares, strict=True)]
     return [frozenset(i for i, share in enumerate(row) if 0 < share == best[i]) for row in shares]
 
 
-def _share(one: Identifier, text: str) -> float:
+def _all_joined(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[_Joined]:
+    """What stands around the numbers of the identifiers in each text."""
+    numbers = {one.number for one in identifiers}
+    folded = (unicodedata.normalize("NFKC", text[:_LOOKED_AT].casefold()) for text in texts)
+    return [_joined(" ".join(_around(numbers, text))) for text in folded]
+
+
+def _around(numbers: Iterable[str], text: str) -> Iterator[str]:
+    for number in numbers:
+        at = text.find(number)
+        while at >= 0:
+            end = at + len(number) + _AROUND
+            yield text[max(0, at - _AROUND) : end]
+            at = text.find(number, end)
+
+
+def _joined(text: str) -> _Joined:
+    runs = ["".join(run) for kind, run in groupby(text, _kind) if kind]
+    return _Joined("".join(runs), frozenset(accumulate(map(len, runs), initial=0)))
+
+
+def _kind(sign: str) -> str:
+    return "digit" if sign.isdecimal() else "letter" if sign.isalnum() else ""
+
+
+def _share(one: Identifier, text: _Joined) -> float:
     """How much of an identifier a text has, and of the letters beside it."""
-    piece = next((piece for piece in one.pieces if _has(text, piece)), "") if one.number in text else ""
+    piece = next((piece for piece in one.pieces if text.has(piece)), "")
     if not piece:
         return 0.0
-    return len(piece) / len(one.pieces[0]) + sum(_has(text, mark) for mark in one.with_marks)
-
-
-def _has(text: str, piece: str) -> bool:
-    """Whether a text has a piece, however it is spaced, but no part of a longer word or number."""
-    before, after = (r"\d" if sign.isdecimal() else r"[^\W\d_]" for sign in (piece[0], piece[-1]))
-    spaced = r"[\W_]*".join(piece)
-    return re.search(rf"(?<!{before}){spaced}(?!{after})", text) is not None
+    return len(piece) / len(one.pieces[0]) + sum(map(text.has, one.with_marks))
 
 
 def _identifier(words: Sequence[re.Match[str]], place: int, in_date: bool, question: str) -> Identifier:

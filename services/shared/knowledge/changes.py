@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.v1.claims import Change, Claim, Place, Reading, Relation, Slot
+from contracts.v1.claims import Change, Claim, Place, Reading, Relation
 from contracts.v1.entries import Entry
 from services.shared.knowledge.profile import LIKELY, is_outdated
 
@@ -16,19 +16,6 @@ UPDATE, UNSURE, CONTRADICTION = 0.8, 0.6, 0.7
 
 ENDS = 0.15
 """From this on a text may say that something is so no longer, and is compared with what was said before."""
-
-_ALIKE: tuple[tuple[Slot, ...], ...] = (
-    ("work", "employer", "education", "skill"),
-    ("home", "place", "origin"),
-    ("family", "partner", "friend", "colleague", "contact", "pet", "name"),
-    ("diet", "allergy", "health", "medicine"),
-    ("like", "dislike", "favourite", "habit", "hobby"),
-    ("plan", "appointment", "deadline", "event", "decision"),
-    ("possession", "project", "project_detail", "price_or_amount"),
-)
-"""Slots that are taken for each other, by readers and by who labels what they read."""
-
-_LIKE = {slot: slots[0] for slots in _ALIKE for slot in slots}
 
 MOST_PAIRS = 24
 _LONGEST_NEW = 300
@@ -97,30 +84,28 @@ def _is_decided(claim: Claim, entry: Entry) -> bool:
 def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> list[Pair]:
     """One pair for each sentence of these entries, given the nearest first, of which the new text may end something.
 
-    Those claims are meant of whose kind it claims something itself, or of whose value it has a word: where a locker is
+    Those claims are meant of whose slot it claims something itself, or of whose value it has a word: where a locker is
     ends no code of it. What claims nothing itself ("it is over") means the only claim of a sentence.
     """
     if not new:
         return []
-    found = (Pair(one, sentence, new, meant) for one in older for sentence, meant in _meant(one, new, claims).items())
-    return [pair for pair in found if pair.texts[0].strip() and not are_of_two_codes(*pair.texts)][:MOST_PAIRS]
+    stating = [(one, sentence) for one in older for sentence in dict.fromkeys(claim.sentence for claim in stated(one))]
+    meant = {one.id: _meant(one, new, claims) for one, _ in stating[:MOST_PAIRS]}
+    found = [Pair(one, at, new, meant[one.id][at]) for one, at in stating[:MOST_PAIRS] if at in meant[one.id]]
+    return [pair for pair in found if pair.texts[0].strip() and not are_of_two_codes(*pair.texts)]
 
 
 def _meant(older: Entry, new: str, claims: Collection[Claim]) -> dict[Place, tuple[Claim, ...]]:
-    kinds, words = set(map(_kind_of, claims)), _words(new)
+    slots, words = {(one.kind, one.slot) for one in claims}, _words(new)
     of: defaultdict[Place, list[Claim]] = defaultdict(list)
     for one in stated(older):
         of[one.sentence].append(one)
     meant = {
-        sentence: [one for one in some if _kind_of(one) in kinds or words & _words(_value(one, older))]
+        sentence: [one for one in some if (one.kind, one.slot) in slots or words & _words(_value(one, older))]
         for sentence, some in of.items()
     }
     alone = {} if claims else {sentence: some for sentence, some in of.items() if len(some) == 1}
     return {sentence: tuple(some) for sentence, some in {**meant, **alone}.items() if some}
-
-
-def _kind_of(claim: Claim) -> tuple[str, str]:
-    return claim.kind, _LIKE.get(claim.slot, claim.slot)
 
 
 def are_of_two_codes(one: str, other: str) -> bool:
