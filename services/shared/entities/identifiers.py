@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, groupby, islice, takewhile
+from itertools import accumulate, combinations, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -47,8 +47,8 @@ _NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS["english"]
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """An identifier of a question: its runs, the pieces that name it, longest first, and it, a
-    number, with the letters beside it.
+    """An identifier of a question: the pieces that name it, the longest first, and it, a number, with the letters
+    beside it.
 
     `is_code` tells that it names one thing; without, it may tell how many, or when.
     """
@@ -98,19 +98,16 @@ def named_in(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[fr
     """By text the places of the identifiers that it has: those of the texts that have an identifier best."""
     if not identifiers:
         return [frozenset()] * len(texts)
-    shares = [[_share(one, joined) for one in identifiers] for joined in _all_joined(identifiers, texts)]
+    numbers = {one.number for one in identifiers}
+    folded = (unicodedata.normalize("NFKC", text[:_LOOKED_AT].casefold()) for text in texts)
+    joined = (_joined(" ".join(_around(numbers, text))) for text in folded)
+    shares = [[_share(one, text) for one in identifiers] for text in joined]
     best = [max(column) for column in zip(*shares, strict=True)]
     return [frozenset(i for i, share in enumerate(row) if 0 < share == best[i]) for row in shares]
 
 
-def _all_joined(identifiers: Sequence[Identifier], texts: Sequence[str]) -> list[_Joined]:
-    """What stands around the numbers of the identifiers in each text."""
-    numbers = {one.number for one in identifiers}
-    folded = (unicodedata.normalize("NFKC", text[:_LOOKED_AT].casefold()) for text in texts)
-    return [_joined(" ".join(_around(numbers, text))) for text in folded]
-
-
 def _around(numbers: Iterable[str], text: str) -> Iterator[str]:
+    """What stands around the numbers of identifiers in a text."""
     for number in numbers:
         at = text.find(number)
         while at >= 0:
@@ -120,12 +117,8 @@ def _around(numbers: Iterable[str], text: str) -> Iterator[str]:
 
 
 def _joined(text: str) -> _Joined:
-    runs = ["".join(run) for kind, run in groupby(text, _kind) if kind]
+    runs = _RUN.findall(text)
     return _Joined("".join(runs), frozenset(accumulate(map(len, runs), initial=0)))
-
-
-def _kind(sign: str) -> str:
-    return "digit" if sign.isdecimal() else "letter" if sign.isalnum() else ""
 
 
 def _share(one: Identifier, text: _Joined) -> float:
