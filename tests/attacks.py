@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from random import Random
@@ -126,3 +127,15 @@ def _has(member: Any, one: str) -> bool:
         return kind != ("NOT" in name)
     first, last = value if op is ops.RANGE else (value, value)
     return bool(first <= ord(one) <= last)
+
+
+def assert_linear(read: Callable[[str], object], piece: str) -> None:
+    """A run of this piece is read in time that grows with its length."""
+
+    def seconds(size: int) -> float:
+        began = time.process_time()
+        read(piece * (size // len(piece)))
+        return time.process_time() - began
+
+    short = min(seconds(25_000) for _ in range(2))
+    assert seconds(200_000) < 40 * max(short, 0.005)  # quadratic is 64 times

@@ -37,8 +37,8 @@ class Plan:
     rate: float = 2e-3
     retrieval: float = 1.0
     every: int = 4
-    comparing: float = 1.0
-    compared_every: int = 1
+    comparing: float = 0.5
+    compared_every: int = 2
     seed: int = 0
     keep: int = 50
     longest: int = 160
@@ -94,7 +94,7 @@ def train(
     for number in range(begun, plan.steps):
         random, key = np.random.default_rng([plan.seed, number]), jax.random.PRNGKey(plan.seed * 100_003 + number)
         turns = asked.batch(random) if asked and plan.retrieval and number % plan.every == 0 else None
-        pairs = comparing.batch(random) if comparing and number % plan.compared_every == 0 else None
+        pairs = comparing.batch(random) if comparing and number % plan.compared_every == 1 else None
         batches = (drawer.batch(random), turns, pairs)
         found = [
             (place, *kinds[place](trained, batch, jax.random.fold_in(key, place)))

@@ -114,7 +114,10 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
 
 
 async def _telling(key: Key, store: TextStore) -> Entry | None:
-    """The entry, as it is in use or is told by a roll-up that is."""
+    """The entry, as it is in use, is told by a roll-up that is, or went out of use when what it says was done."""
     entry = (await store.get([key])).get(key.id)
     told = None if entry is None else await as_told(entry, store)
-    return told if told is not None and told.status in ("active", "superseded") else None
+    if told is None or told.status == "active":
+        return told
+    by = await store.get([Key(key.user_id, told.superseded_by)]) if told.superseded_by else {}
+    return told if told.status == "superseded" and (key.user_id, key.id) in closed_by(by.values()) else None

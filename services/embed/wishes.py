@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from itertools import takewhile
 
-from contracts.ports import Selection, TextStore
+from contracts.ports import TextStore
 from contracts.v1.claims import Reading
 from contracts.v1.entries import Entry
+from services.embed.changes import conversation_of
 from services.shared import telemetry
 from services.shared.cache import Cache
 
@@ -52,7 +53,7 @@ class Wishes:
         if entry.source != "turn" or entry.manually_saved or entry.pinned or entry.edited_at is not None:
             return False  # somebody wants it kept
         if entry.role != "user":
-            wished_at = self._said.get(_place(entry))
+            wished_at = self._said.get(_place(entry)) if entry.conversation_id is not None else None
             return wished_at is not None and wished_at <= entry.created_at
         is_wish = reading is not None and reading.wish >= SURE
         self._note(entry, is_wish=is_wish)
@@ -66,15 +67,9 @@ class Wishes:
 
     async def _answers(self, entry: Entry) -> list[Entry]:
         """What others said after it before its user went on, as far as that is stored."""
-        if entry.role != "user" or entry.conversation_id is None:
+        where = conversation_of(entry, since=entry) if entry.role == "user" else None
+        if where is None:
             return []
-        where = Selection(
-            entry.user_id,
-            entry.space,
-            entry.persona_id or "",
-            conversation_id=entry.conversation_id,
-            since=entry.created_at,
-        )
         page = await self._store.page(where, limit=_LATEST, cursor=None)
         after = sorted((one for one in page.entries if one.id != entry.id), key=lambda one: one.created_at)
         return list(takewhile(lambda one: one.role != "user", after))

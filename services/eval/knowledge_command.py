@@ -47,6 +47,12 @@ _NAMES = {
     "likely_a_chat": "likely ones told a chat",
 }
 
+_MEASURED_ONCE: Mapping[str, Mapping[str, float]] = {
+    "rules of 94d8f3af*": {"recall_with_likely": 0.017},
+    "first probe*": {"recall_with_likely": 0.63, "precision_with_likely": 0.34},
+}
+_ONCE = "* measured once, on eight other chats; neither told facts and likely ones apart"
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -101,7 +107,8 @@ def knowledge(
         measured.append(run(_measured_with_model(chats)))
     out.print(*_shown(chats, measured), sep="\n")
     if report is not None:
-        write(report, json.dumps({"runs": [one.as_json() for one in measured]}, indent=2) + "\n")
+        document = {"runs": [one.as_json() for one in measured], "measured_once": _MEASURED_ONCE}
+        write(report, json.dumps(document, indent=2) + "\n")
 
 
 async def _measured(name: str, chats: Sequence[Labelled], environment: Mapping[str, str]) -> Measured:
@@ -119,8 +126,12 @@ async def _measured_with_model(chats: Sequence[Labelled]) -> Measured:
 def _shown(chats: Sequence[Labelled], measured: Sequence[Measured]) -> Iterator[RenderableType]:
     claims, tasks = (sum(len(getattr(chat.labels, kind)) for chat in chats) for kind in ("claims", "tasks"))
     yield f"{plural(len(chats), 'chat')}, {plural(claims, 'claim')}, {plural(tasks, 'task')}"
-    rows = ((name, *(_figure(key, one.shares[key]) for one in measured)) for key, name in _NAMES.items())
-    yield table(("of what is told", *(one.name for one in measured)), rows)
+    rows = []
+    for key, name in _NAMES.items():
+        once = (f"{of[key]:.3f}" if key in of else "" for of in _MEASURED_ONCE.values())
+        rows.append((name, *(_figure(key, one.shares[key]) for one in measured), *once))
+    yield table(("of what is told", *(one.name for one in measured), *_MEASURED_ONCE), rows)
+    yield _ONCE
     for one in measured:
         if one.cut:
             yield f"{one.name}: more is known of {', '.join(one.cut)} than an answer tells"

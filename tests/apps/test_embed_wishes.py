@@ -38,7 +38,8 @@ class Stage:
 
 def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
     at = NOON + timedelta(minutes=minute)
-    return an_entry("ann", text, role=role, conversation_id="c1", created_at=at, last_said_at=at, **fields)
+    fields = {"conversation_id": "c1", **fields}
+    return an_entry("ann", text, role=role, created_at=at, last_said_at=at, **fields)
 
 
 async def stored(store: TextStore, *entries: Entry) -> Sequence[Entry]:
@@ -67,6 +68,13 @@ async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore)
     await stage.embed(*await stored(store, said(2, ELSE)))
     await stage.embed(*await stored(store, said(3, "It is for rent.", "assistant")))
     assert stage.forgotten == [SAID, ANSWERED]
+
+
+async def test_outside_of_a_conversation_nothing_answers_it(store: TextStore) -> None:
+    stage = Stage(store)
+    await stage.embed(*await stored(store, said(0, SAID, conversation_id=None)))
+    await stage.embed(*await stored(store, said(1, "Of something else.", "assistant", conversation_id=None)))
+    assert stage.forgotten == [SAID]
 
 
 KEPT: dict[str, dict[str, Any]] = {

@@ -15,6 +15,7 @@ from contracts.v1.sessions import SessionsRequest
 from services.curate import loops, sessions
 from services.curate.commands import shorten_items
 from services.shared.errors import Rejected
+from services.shared.knowledge.tasks import tasks_of
 from services.shared.lifecycle.fitting import size_of
 from tests.apps.test_edits import Desk
 from tests.claims import a_task, an_end_of
@@ -117,6 +118,16 @@ async def test_what_went_out_of_use_when_it_was_done_is_listed_as_done_and_can_b
     assert (done.text, done.closed_by) == (PASSPORT, renewed.id)
     assert (await settle(store, done.id, "open")).state == "open"
     assert texts(await listed(store)) == [PASSPORT]
+
+
+async def test_what_went_out_of_use_for_another_reason_is_not_settled(store: TextStore) -> None:
+    passport = to_do(PASSPORT)
+    moved = said("I have moved", 1)
+    await store_entries(store, [passport.model_copy(update={"status": "superseded", "superseded_by": moved.id}), moved])
+    (id_,) = (one.id for one in tasks_of([passport]))
+    for state in ("done", None):
+        with pytest.raises(Rejected, match="nothing to be done"):
+            await settle(store, id_, state)
 
 
 async def test_each_persona_has_its_own(store: TextStore) -> None:

@@ -151,6 +151,7 @@ def test_a_run_through_a_whole_memorybus_is_reported(tmp_path: Path, monkeypatch
     result = CliRunner().invoke(app, given, env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
     assert "1 chat, 2 claims, 1 task" in result.output
+    assert "94d8f3af" in result.output
     (one,) = json.loads(report.read_text())["runs"]
     assert one["figures"] == one["chats"]["ann"]
     assert one["figures"]["recall_with_likely"]["of"] == 2

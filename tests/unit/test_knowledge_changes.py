@@ -56,7 +56,7 @@ def a_change(of: Claim, confidence: float = 1) -> Change:
 
 def test_each_sentence_is_compared_once_with_what_may_end_something_in_it() -> None:
     new = "No more tennis, nor nuts."
-    pairs = to_compare([OLD, an_entry("ann", "Nothing is known of this.")], new, (HOBBY,))
+    pairs = to_compare([OLD, OLD, an_entry("ann", "Nothing is known of this.")], new, (HOBBY,))
     assert [(pair.texts, pair.claims) for pair in pairs] == [((WORK, new), (ALLERGY,)), ((TENNIS, new), (HOBBY,))]
     assert to_compare([OLD], "My bike is red.", (claim("My bike is red.", "red", "possession"),)) == []
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from contracts import flow
 from services.gateway.api import Edge
@@ -17,7 +18,6 @@ from services.gateway.callers import Caller
 from services.gateway.problems import EXPECTED
 from services.gateway.proxy.conversations import Key
 from services.gateway.proxy.settings import ProxySettings
-from services.shared.cache import Cache
 from services.shared.context.overview import Line, card_lines, summary_lines
 from services.shared.tasks import end
 
@@ -29,14 +29,21 @@ FRESH_SECONDS = 300.0
 _MOST = 512
 _AFTER = 1.0  # seconds until what was said is among the memories, mostly
 _SHARE = 0.02  # of the time that goes into reading anew
+_QUICK = 0.05
 _PATIENCE = 5.0
 _AT_ONCE = 2
 _CHARACTERS = 4  # of a token, nearly
 
 
-class _Read(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Read:
     lines: list[Line]
-    again_from: float
+    at: float
+    took: float
+
+    @property
+    def age(self) -> float:
+        return time.monotonic() - self.at
 
 
 class Overviews:
@@ -45,7 +52,7 @@ class Overviews:
     def __init__(self, edge: Edge, settings: ProxySettings) -> None:
         self._edge = edge
         self._settings = settings
-        self._held: Cache[Key, _Read] = Cache(_MOST, seconds=FRESH_SECONDS)
+        self._held: OrderedDict[Key, _Read] = OrderedDict()
         self._reading: dict[Key, asyncio.Task[None]] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
         edge.removals.on_removal(self.forget)
@@ -60,24 +67,30 @@ class Overviews:
         return found
 
     def begin(self, caller: Caller, places: Iterable[Key]) -> list[asyncio.Task[None]]:
-        """Read what is not known, beside everything else; what is being read of it."""
-        return [self._read(caller, key, after=0.0) for key in places if key not in self._held]
+        """Read what is not known and takes no time, beside everything else; what is being read of it."""
+        begun = []
+        for key in places:
+            read = self._held.get(key)
+            if read is None or (read.age >= FRESH_SECONDS and read.took < _QUICK):
+                begun.append(self._read(caller, key, after=0.0))
+        return begun
 
     def known(self, places: Collection[Key]) -> list[Line]:
         """What is known of them by now."""
-        return [line for read in map(self._held.get, places) if read is not None for line in read.lines]
+        read = (self._held.get(key) for key in places)
+        return [line for one in read if one is not None and one.age < FRESH_SECONDS for line in one.lines]
 
     def renew(self, caller: Caller, places: Iterable[Key]) -> None:
         """Read them again, once what was just said is remembered; what takes long is read less often."""
         for key in places:
             read = self._held.get(key)
-            if read is None or time.monotonic() >= read.again_from:
+            if read is None or read.age >= read.took / _SHARE:
                 self._read(caller, key, after=_AFTER)
 
     def forget(self, user_id: str) -> None:
         """Keep nothing of a user, and nothing that is being read: something of theirs was removed."""
         for key in [key for key in self._held if key.user_id == user_id]:
-            self._held.pop(key)
+            del self._held[key]
         for key in [key for key in self._reading if key.user_id == user_id]:
             self._reading.pop(key).cancel()
 
@@ -102,7 +115,10 @@ class Overviews:
                 log.info("overview_not_read", extra={"error": type(error).__name__})
                 return
             now = time.monotonic()
-        self._held.put(key, _Read(lines, now + (now - began) / _SHARE))
+        self._held[key] = _Read(lines, now, now - began)
+        self._held.move_to_end(key)
+        while len(self._held) > _MOST:
+            self._held.popitem(last=False)
 
     async def _cards(self, caller: Caller, key: Key) -> list[Line]:
         values = {"space": key.space, "persona_id": ""}

@@ -89,23 +89,21 @@ def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> l
     """
     if not new:
         return []
-    stating = [(one, sentence) for one in older for sentence in dict.fromkeys(claim.sentence for claim in stated(one))]
-    meant = {one.id: _meant(one, new, claims) for one, _ in stating[:MOST_PAIRS]}
-    found = [Pair(one, at, new, meant[one.id][at]) for one, at in stating[:MOST_PAIRS] if at in meant[one.id]]
-    return [pair for pair in found if pair.texts[0].strip() and not are_of_two_codes(*pair.texts)]
+    of: defaultdict[tuple[str, Place], list[Claim]] = defaultdict(list)
+    entries = {one.id: one for one in older}
+    for one in entries.values():
+        for claim in stated(one):
+            of[one.id, claim.sentence].append(claim)
+    slots, words = {(claim.kind, claim.slot) for claim in claims}, _words(new)
 
+    def meant(entry: Entry, here: Sequence[Claim]) -> tuple[Claim, ...]:
+        if len(here) == 1 and not claims:
+            return tuple(here)
+        return tuple(one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, entry)))
 
-def _meant(older: Entry, new: str, claims: Collection[Claim]) -> dict[Place, tuple[Claim, ...]]:
-    slots, words = {(one.kind, one.slot) for one in claims}, _words(new)
-    of: defaultdict[Place, list[Claim]] = defaultdict(list)
-    for one in stated(older):
-        of[one.sentence].append(one)
-    meant = {
-        sentence: [one for one in some if (one.kind, one.slot) in slots or words & _words(_value(one, older))]
-        for sentence, some in of.items()
-    }
-    alone = {} if claims else {sentence: some for sentence, some in of.items() if len(some) == 1}
-    return {sentence: tuple(some) for sentence, some in {**meant, **alone}.items() if some}
+    nearest = list(of.items())[:MOST_PAIRS]
+    pairs = (Pair(entries[id_], at, new, meant(entries[id_], here)) for (id_, at), here in nearest)
+    return [one for one in pairs if one.claims and one.texts[0].strip() and not are_of_two_codes(*one.texts)]
 
 
 def are_of_two_codes(one: str, other: str) -> bool:

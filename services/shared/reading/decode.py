@@ -34,7 +34,7 @@ COLUMNS = (
 """What the outputs of the heads mean, in their order."""
 
 SIGNS = 6
-"""How many logits tell how sure a stretch is."""
+"""How many numbers tell how sure a stretch is."""
 
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _SLOT = slice(_AT["slot:name"], _AT["slot:name"] + len(SLOTS))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -74,11 +71,16 @@ async def read(held: Overviews) -> list[str]:
     return [line.words for line in held.known(places)]
 
 
+def aged(held: Overviews, seconds: float, took: float) -> None:
+    """As if what is held had been read so long ago, and had taken so long."""
+    held._held[HERS] = overviews._Read(held._held[HERS].lines, held._held[HERS].at - seconds, took)
+
+
 async def test_what_is_not_known_is_read_at_once_and_again_after_an_exchange(held: Overviews, memory: Memory) -> None:
     assert await read(held) == ["Read 1."]
     assert await read(held) == ["Read 1."]
     assert memory.asked[0]["limit"] == 0
-    held._held.put(HERS, overviews._Read([], 0.0))
+    aged(held, 10, took=0.1)
     held.renew(ANN, held.places(ANN, HERS, is_named=True))
     (renewing,) = held._reading.values()
     assert held.begin(ANN, [HERS]) == [], "what is known is not waited for while it is read again"
@@ -88,17 +90,17 @@ async def test_what_is_not_known_is_read_at_once_and_again_after_an_exchange(hel
 
 async def test_what_takes_long_is_read_seldom(held: Overviews, memory: Memory) -> None:
     await read(held)
-    held._held.put(HERS, overviews._Read([], math.inf))
+    aged(held, 10, took=2.0)
     held.renew(ANN, held.places(ANN, HERS, is_named=True))
-    assert await read(held) == []
+    assert await read(held) == ["Read 1."]
     assert len(memory.asked) == 1
 
 
-async def test_what_is_old_is_not_told_but_read_anew(held: Overviews, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_old_is_not_told_and_what_took_long_not_waited_for(held: Overviews, memory: Memory) -> None:
     await read(held)
-    later = time.monotonic() + overviews.FRESH_SECONDS
-    monkeypatch.setattr("services.shared.cache.time", SimpleNamespace(monotonic=lambda: later))
-    assert held.known([HERS]) == []
+    aged(held, overviews.FRESH_SECONDS, took=2.0)
+    assert await read(held) == []
+    aged(held, 0, took=0.0)
     assert await read(held) == ["Read 2."]
 
 
@@ -127,6 +129,13 @@ async def test_a_short_conversation_and_one_without_a_name_have_no_summary(held:
 async def test_with_the_memory_away_nothing_is_known(held: Overviews, memory: Memory) -> None:
     memory.is_away = True
     assert await read(held) == []
+
+
+async def test_so_many_are_held_and_no_more(held: Overviews, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overviews, "_MOST", 3)
+    for number in range(5):
+        await asyncio.gather(*held.begin(ANN, [Key("ann", "default", f"c{number}")]))
+    assert [key.name for key in held._held] == ["c2", "c3", "c4"]
 
 
 def test_a_credential_that_does_not_open_them_gets_none(held: Overviews) -> None:

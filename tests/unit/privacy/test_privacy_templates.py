@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from services.shared.language import wordlists
 from services.shared.privacy.templates import introduces, introduces_block
 from services.shared.privacy.wrappers import without_wrappers
+from tests.attacks import assert_linear
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("templates.jsonl").read_text("utf-8").splitlines()]
 """Texts as programs make them, and some alike that persons type, which are said as they are."""
@@ -97,10 +97,4 @@ def test_whatever_is_typed_comes_back_out_of_whatever_template(said: str, doc: s
     ],
 )
 def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    def seconds(size: int) -> float:
-        began = time.process_time()
-        without_wrappers(piece * (size // len(piece)))
-        return time.process_time() - began
-
-    short = min(seconds(25_000) for _ in range(2))
-    assert seconds(200_000) < 40 * max(short, 0.005)  # quadratic is 64 times
+    assert_linear(without_wrappers, piece)

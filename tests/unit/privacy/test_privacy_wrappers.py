@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from string import ascii_lowercase
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from contracts.v1.turns import Turn
 from services.shared.privacy import wrappers
 from services.shared.privacy.wrappers import as_spoken, spoken_by, without_rules, without_wrappers
+from tests.attacks import assert_linear
 
 Q = "Where do I keep my kayak?"
 DOC = "Petra lives in Umeå.\nShe is a marine biologist, and her PIN is 4711."
@@ -355,10 +355,4 @@ def test_any_marks_are_read(pieces: list[str]) -> None:
     ],
 )
 def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    def seconds(size: int) -> float:
-        began = time.process_time()
-        without_wrappers(piece * (size // len(piece)))
-        return time.process_time() - began
-
-    short = min(seconds(25_000) for _ in range(2))
-    assert seconds(200_000) < 40 * max(short, 0.005)  # quadratic is 64 times
+    assert_linear(without_wrappers, piece)
