@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.datastructures import Headers
 
 from services.gateway.proxy.dialects.content import Json, member
@@ -15,6 +15,9 @@ _IN_METADATA = "memory_task"
 
 _MAY_BE_EMPTY = ("memory-id", "memory-task")
 """Headers that programs send so which have nothing to put there."""
+
+_WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+"""What headers say for yes and no."""
 
 _LINE = "text of 1 to 256 characters on one line"
 Line = Annotated[str, Field(max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -37,10 +40,37 @@ class Wishes(BaseModel):
     memory_task: bool | Line | None = Field(None, description="the name of a task, true or false")
 
 
-class HeaderWishes(Wishes):
-    """What headers wish, which name the space as well, and the user, whom the door knows."""
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it has signs that are not shown")
+    return text
 
-    memory_space: Line | None = Field(None, description=f"the name of a space: {_LINE}")
+
+def _digits(text: str) -> str:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("it has more than digits")
+    return text
+
+
+def _word(text: str) -> bool:
+    if text.lower() not in _WORDS:
+        raise ValueError("it is neither yes nor no")
+    return _WORDS[text.lower()]
+
+
+Shown = Annotated[Line, AfterValidator(_printable)]
+
+
+class HeaderWishes(Wishes):
+    """What headers wish, which name the space as well, and the user, whom the door knows: texts, as they are typed."""
+
+    memory_id: Shown | None = Field(None, description=f"the name of a conversation: {_LINE}")
+    memory_top_k: Annotated[int, BeforeValidator(_digits)] | None = Field(
+        None, ge=1, le=200, description="a whole number from 1 to 200"
+    )
+    memory_incognito: Annotated[bool, BeforeValidator(_word)] | None = Field(None, description="true or false")
+    memory_task: Shown | None = Field(None, description=f"the name of a task, true or false: {_LINE}")
+    memory_space: Shown | None = Field(None, description=f"the name of a space: {_LINE}")
     memory_user: str | None = None
 
 
