@@ -10,7 +10,7 @@ import numpy as np
 from chats import Chat, Label, Turn, near, place_of
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pairs import Pair
+from pairs import BESIDE, Pair
 from tokenizers import Tokenizer
 
 from services.shared.reading.decode import RELATIONS, SLOTS
@@ -25,7 +25,8 @@ STRETCHES = 128
 _FIRST, _INSIDE = 1, 2
 _QUESTIONS, _TURNS, _CHATS = 8, 40, 2
 _TURN_TOKENS, _QUESTION_TOKENS, _PAIR_TOKENS = 48, 32, 96
-_OF_RELATION = (2, 7, 3, 7)
+_OF_RELATION = (2, 4, 3, 7, 8)
+"""Pairs of a batch: of each relation, and of what stands beside each other in a chat."""
 _EMPTY = 101  # the token that every text begins with
 
 
@@ -189,7 +190,8 @@ class Comparing:
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer) -> None:
         self._encode = tokenizer.encode
-        self._groups = [[pair for pair in pairs if pair.relation == relation] for relation in RELATIONS]
+        kinds = (*RELATIONS, BESIDE)
+        self._groups = [[pair for pair in pairs if pair.relation == kind] for kind in kinds]
         self._all = list(pairs)
 
     def batch(self, random: Generator) -> Compared:
@@ -201,9 +203,13 @@ class Comparing:
         drawn.append(Pair(ends[0].old, ends[1].new, RELATIONS[0]))
         texts = [self._encode(pair.old, pair.new).ids for pair in drawn]
         rows = texts + [[]] * (sum(_OF_RELATION) + 1 - len(texts))
-        known = [RELATIONS.index(pair.relation) for pair in drawn] + [-1] * (len(rows) - len(texts))
+        known = [_place(pair.relation) for pair in drawn] + [-1] * (len(rows) - len(texts))
         length = length_for(min(max(map(len, texts)), _PAIR_TOKENS))
         return Compared(texts_of(rows, length), np.array(known, np.int32))
+
+
+def _place(relation: str) -> int:
+    return RELATIONS.index(RELATIONS[0] if relation == BESIDE else relation)
 
 
 class Asked:

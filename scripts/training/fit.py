@@ -36,8 +36,8 @@ class Plan:
     rank: int = 16
     rate: float = 2e-3
     retrieval: float = 1.0
-    every: int = 4
-    comparing: float = 0.5
+    every: int = 2
+    comparing: float = 1.0
     compared_every: int = 2
     seed: int = 0
     keep: int = 50

@@ -17,7 +17,7 @@ import typer
 
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
-from services.bench.process import measured, until_digested
+from services.bench.process import UNHURRIED, in_no_hurry, measured, until_digested
 from services.cli.common import out, run
 from services.cli.tables import table
 
@@ -38,7 +38,7 @@ _DIGITS = ("248", "137", "569", "158", "279")
 class Memory(Protocol):
     """What is asked."""
 
-    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply: ...
+    async def retrieve(self, request: RetrieveRequest, *, patience: float) -> RetrieveReply: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def lookalikes(
 async def _bench(table: Mapping[str, Any], length: int, options: Sequence[str]) -> Mapping[str, Tally]:
     turns = [*code_turns(table), *series_turns(table, length)]
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
-        async with measured(Path(folder) / "up", options) as (_, client):
+        async with measured(Path(folder) / "up", options, environment=in_no_hurry({})) as (_, client):
             await client.publish_all(turns)
             await until_digested(client, len(turns))
             return await judged(client, [*code_cases(table), *series_cases(table, length)])
@@ -93,7 +93,8 @@ async def judged(memory: Memory, cases: Iterable[Case]) -> Mapping[str, Tally]:
     """What a memory tells first, by kind of question."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     for case in cases:
-        reply = await memory.retrieve(RetrieveRequest(user_id=case.user_id, query=case.question, now=case.now))
+        request = RetrieveRequest(user_id=case.user_id, query=case.question, now=case.now)
+        reply = await memory.retrieve(request, patience=UNHURRIED)
         told, tally = [item.source_ids for item in reply.items], tallies[case.kind]
         is_first = bool(told) and not case.wanted.isdisjoint(told[0])
         tally.asked += 1

@@ -19,6 +19,10 @@ from services.shared.tasks import ended
 
 _READY_PATIENCE = 180.0
 _STOP_PATIENCE = 20.0
+UNHURRIED = 30.0
+"""Seconds that an answer may take where what is told is measured, and not how fast."""
+
+_LEG_TIMEOUT = "MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ async def measured(
     """
     async with up_process(data, options, environment=environment) as up, memory_client(up.nats) as client:
         yield up, client
+
+
+def in_no_hurry(settings: Mapping[str, str]) -> dict[str, str]:
+    """These settings, with which an answer has what both legs find, however busy the machine is."""
+    return ({} if _LEG_TIMEOUT in os.environ else {_LEG_TIMEOUT: str(UNHURRIED)}) | dict(settings)
 
 
 async def until_digested(client: MemoryClient, turns: int, *, user_id: str | None = None) -> None:

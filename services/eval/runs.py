@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from contracts.errors import Unavailable
 from contracts.ports import Key, VectorStore
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
-from services.bench.process import measured
+from services.bench.process import UNHURRIED, in_no_hurry, measured
 from services.cli.common import settings_from
 from services.eval.datasets import Dataset
 from services.eval.metrics import Judged
@@ -30,9 +29,7 @@ from services.shared.commands.publishing import Tally, at_once, digest, publish_
 from services.shared.tokens import Cl100kCounter
 
 _ALONE = ("--only", "retrieve")  # curate would have vectors that are missing made again, and starts take longer
-_PATIENCE = 30.0
 _TRY_AGAIN = 0.05
-_LEG_TIMEOUT = "MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS"
 _PAGE = 1000
 _REFRESHES = 2
 
@@ -71,7 +68,7 @@ async def evaluate(
     Raises:
         Unavailable: memorybus did not start, or did not digest the turns.
     """
-    async with measured(folder, environment=_in_no_hurry({})) as (_, client):
+    async with measured(folder, environment=in_no_hurry({})) as (_, client):
         await remember(client, dataset.turns, progress)
         asked = [await _ask(client, dataset, progress)]
     for done, variant in enumerate(variants):
@@ -79,16 +76,11 @@ async def evaluate(
         if variant.vectors < 1:
             await _lose_vectors(folder, dataset, 1 - variant.vectors)
         settings = {**variant.settings, **_weights_without(variant.without, folder)}
-        async with measured(folder, _ALONE, environment=_in_no_hurry(settings)) as (_, client):
+        async with measured(folder, _ALONE, environment=in_no_hurry(settings)) as (_, client):
             await _until_answered(client)
             asked.append(await _ask(client, replace(dataset, limit=variant.limit or dataset.limit), progress))
     progress("runs", len(variants), len(variants))
     return asked
-
-
-def _in_no_hurry(settings: Mapping[str, str]) -> dict[str, str]:
-    """What is measured is what both legs find, however busy the machine is."""
-    return ({} if _LEG_TIMEOUT in os.environ else {_LEG_TIMEOUT: str(_PATIENCE)}) | dict(settings)
 
 
 def _weights_without(features: Sequence[str], folder: Path) -> dict[str, str]:
@@ -132,10 +124,10 @@ async def take_in(dataset: Dataset, folder: Path, progress: Progress) -> None:
 
 async def _until_answered(client: MemoryClient) -> None:
     """Wait for a first answer: a bus that has just started may not know yet who answers."""
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(UNHURRIED):
         while True:
             with suppress(Unavailable):
-                await client.retrieve(RetrieveRequest(user_id="nobody", query="up?"), patience=_PATIENCE)
+                await client.retrieve(RetrieveRequest(user_id="nobody", query="up?"), patience=UNHURRIED)
                 return
             await asyncio.sleep(_TRY_AGAIN)
 
@@ -167,7 +159,7 @@ async def _ask(client: MemoryClient, dataset: Dataset, progress: Progress) -> As
     contexts: list[str] = []
     for done, question in enumerate(dataset.questions, start=1):
         started = time.perf_counter()
-        reply = await client.retrieve(_request(question, dataset.limit), patience=_PATIENCE)
+        reply = await client.retrieve(_request(question, dataset.limit), patience=UNHURRIED)
         took.append((time.perf_counter() - started) * 1000)
         contexts.append(reply.context)
         foreign = [item for item in reply.items if (question.user_id, item.turn_id) not in own]

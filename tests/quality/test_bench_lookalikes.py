@@ -18,7 +18,8 @@ LENGTH = 30
 class Silent:
     """Tells nothing."""
 
-    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
+    async def retrieve(self, request: RetrieveRequest, *, patience: float) -> RetrieveReply:
+        assert patience > 0
         return RetrieveReply.nothing(request, "disabled")
 
 

@@ -94,12 +94,12 @@ def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> l
     for one in entries.values():
         for claim in stated(one):
             of[one.id, claim.sentence].append(claim)
-    slots, words = {(claim.kind, claim.slot) for claim in claims}, _words(new)
+    slots, words = {(claim.kind, claim.slot) for claim in claims}, words_of(new)
 
     def meant(entry: Entry, here: Sequence[Claim]) -> tuple[Claim, ...]:
         if len(here) == 1 and not claims:
             return tuple(here)
-        return tuple(one for one in here if (one.kind, one.slot) in slots or words & _words(_value(one, entry)))
+        return tuple(one for one in here if (one.kind, one.slot) in slots or words & words_of(_value(one, entry)))
 
     nearest = list(of.items())[:MOST_PAIRS]
     pairs = (Pair(entries[id_], at, new, meant(entries[id_], here)) for (id_, at), here in nearest)
@@ -141,8 +141,8 @@ def _value(claim: Claim, entry: Entry) -> str:
     return entry.text[slice(*claim.value)]
 
 
-def _words(text: str) -> set[str]:
-    """Words that tell one value from another: short ones stand everywhere, but for numbers."""
+def words_of(text: str) -> set[str]:
+    """Words of a text that tell one value from another: short ones stand everywhere, but for numbers."""
     found = _WORD.findall(text.casefold())
     return {word for word in found if len(word) >= _SHORTEST_WORD or any(map(str.isdigit, word))}
 
