@@ -51,9 +51,8 @@ from services.shared.client import RequestFailed
 from services.shared.context.echoes import is_influenced, memories_in, without_blocks
 from services.shared.context.overview import Line, with_overview
 from services.shared.lifecycle.salience import is_small_talk
-from services.shared.privacy.assent import is_no
+from services.shared.privacy.assent import chosen, is_no
 from services.shared.privacy.chat_commands import asks_to_forget, command_in
-from services.shared.privacy.choices import chosen
 from services.shared.privacy.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY

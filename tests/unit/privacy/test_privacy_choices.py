@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.shared.privacy.choices import chosen
+from services.shared.privacy.assent import chosen
 
 BIKES = ["My bike is a red Gazelle", "My other bike is a folding Brompton"]
 THREE = [*BIKES, "My bike for winter is a Koga"]

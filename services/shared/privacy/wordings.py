@@ -1,0 +1,25 @@
+"""The wordings in the files of `data` as expressions, one for each section that is asked for."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+
+from services.shared.language import wordlists
+
+_SLOT = re.compile(r"\(\?P<(\w+)>")
+
+
+def compiled(name: str, *sections: str, flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
+    """The expressions of some sections of a file. A slot, (?P<name>…), may stand in any number of their lines."""
+    return {section: re.compile(_numbered(wordlists.pattern(name, section)), flags) for section in sections}
+
+
+def _numbered(pattern: str) -> str:
+    number = count()
+    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{next(number)}>", pattern)
+
+
+def slots(found: re.Match[str]) -> dict[str, str]:
+    """What stands in the slots of what was found, by their names."""
+    return {name.rstrip("0123456789"): value for name, value in found.groupdict().items() if value}
