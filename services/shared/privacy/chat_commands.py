@@ -11,12 +11,11 @@ import re
 from typing import cast
 
 from contracts.v1.chat import ChatCommand, ChatVerb
-from services.shared.language import wordlists
 from services.shared.language.language import language_of
 from services.shared.language.text import fold
 from services.shared.privacy.command_spelling import respelled
 from services.shared.privacy.unwanted import wish_alone
-from services.shared.privacy.wordings import compiled, slots
+from services.shared.privacy.wordings import alternatives, compiled, kind, slots
 
 _LONGEST = 200  # characters; only a correction may be longer
 _APOSTROPHES = str.maketrans("’‘`´“”„", "''''\"\"\"")
@@ -28,7 +27,7 @@ _IS = compiled(
 _NUMBERS = {"last": -1} | {
     f"{before}{word}": number
     for section, lead in (("ordinal", ("",)), ("cardinal", ("number ", "option ")))
-    for number, word in enumerate(wordlists.sections("chat_commands")[section][0].split("|"), 1)
+    for number, word in enumerate(alternatives("chat_commands", section), 1)
     for before in lead
 }
 _NUMBER = re.compile(r"(?:number |option )?[a-z]+|\d+")
@@ -64,7 +63,7 @@ def _understood(said: str) -> ChatCommand | None:
     words = without_manners(said)
     if not (found := _IS["commands"].fullmatch(words)):
         return None
-    its, verb = slots(found), cast(ChatVerb, (found.lastgroup or "").rstrip("0123456789"))
+    its, verb = slots(found), cast(ChatVerb, kind(found))
     if verb in ("erase", "forget_about") and _IS["asks whether"].search(said):
         return None
     if "all" in its or "places" in its:

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Frame, Role
-from services.shared.language import wordlists
 from services.shared.language.bounded import masked
 from services.shared.language.traits import ByText
 from services.shared.privacy.own_words import SENTENCE_END, is_text_to_come
+from services.shared.privacy.wordings import compiled, kind
 
 _Held = Literal["fiction", "supposition", "text"]
 
@@ -33,27 +33,12 @@ _END = re.compile(rf"(?=\s)(?:{SENTENCE_END}|\n|(?<=[.!?…][\"'”’)*])\s+)")
 _MARKS = " \t\r>*_#([\"'-"
 _QUOTED = re.compile(r"\"[^\"]+\"|(?<!\w)'\w[^']*'(?!\w)")
 
-
-def _sections(*names: str) -> re.Pattern[str]:
-    return re.compile("|".join(wordlists.pattern("frames", name) for name in names))
-
-
-_LEAD, _ASKS, _ASKS_YOU = map(_sections, ("lead", "asks", "asks you"))
-_OPENS: tuple[tuple[_Held, re.Pattern[str] | None, re.Pattern[str]], ...] = (
-    ("fiction", None, _sections("scene", "foreign scene")),
-    ("fiction", _ASKS, _sections("scene wished for")),
-    ("fiction", _ASKS_YOU, _sections("scene asked for")),
-    ("supposition", None, _sections("supposition", "foreign supposition")),
-    ("text", None, _sections("story", "sample", "text wanted", "foreign text")),
-    ("text", _ASKS_YOU, _sections("sample asked for", "text wanted asked for")),
+_IS = compiled(
+    "frames",
+    *("opens", "leaves a fiction told", "leaves a fiction", "leaves any text", "awaits words", "gives a topic"),
+    flags=re.NOFLAG,
 )
-"""What opens a frame, and what may go before it."""
-
-_PROPOSED, _CAST = _sections("proposed"), re.compile(wordlists.pattern("frames", "cast"), re.IGNORECASE)
-"""Who is who; a name is told by its capital."""
-
-_LEAVES_TOLD, _LEAVES, _LEAVES_TEXT = map(_sections, ("leaves told", "leaves", "leaves a text"))
-_AWAITED, _TOPIC = _sections("words are awaited"), _sections("gives a topic")
+_CASTS = compiled("frames", "casts")["casts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,7 @@ def frame_after(text: str, role: Role, before: Frame | None) -> Frame | None:
     if role != "assistant" or before is None:
         return before
     if before == "fiction":
-        return None if _begins(_LEAVES_TOLD, _plain(text)) else before
+        return None if _IS["leaves a fiction told"].match(_plain(text)) else before
     return "awaited" if _awaits_words(text) else None
 
 
@@ -102,7 +87,8 @@ def _read(before: Frame | None, text: str) -> _Reading:
     earnest = list[tuple[int, int]]()
     for begin, end in _sentences(text):
         said = _plain(text[begin:end])
-        if (held or before) and _leaves(said, held or "fiction"):
+        leaves = _IS["leaves a fiction" if held in (None, "fiction") else "leaves any text"]
+        if (held or before) and leaves.match(said):
             held = after = None
             begin = _after_colon(text, begin, end)
         opened = None if held else _opened(said, _straight(text[begin : begin + _LONGEST_SENTENCE]))
@@ -127,22 +113,14 @@ def _goes_on(opened: _Held, said: str, rest: str) -> Frame:
     """The frame that holds after a message in which one was opened, unless it is left there."""
     if opened == "fiction" or (opened == "supposition" and not rest.rstrip().endswith("?")):
         return "fiction"
-    return "given" if opened == "supposition" or rest.strip() or _TOPIC.search(said) else "awaited"
+    return "given" if opened == "supposition" or rest.strip() or _IS["gives a topic"].search(said) else "awaited"
 
 
 def _opened(said: str, rest: str) -> _Held | None:
     """The frame that a sentence opens, if it does, by what it says or by who is who in the rest of the text."""
-    starts = _starts(said)
-    asked = {wish: starts | _ends(wish, said, starts) for wish in (_ASKS, _ASKS_YOU)}
-    for held, wish, opens in _OPENS:
-        if any(opens.match(said, start) for start in (asked[wish] if wish else starts)):
-            return held
-    cast = asked[_ASKS_YOU] | _ends(_PROPOSED, said, starts)
-    return "fiction" if any(_CAST.match(rest, start) for start in cast) else None
-
-
-def _leaves(said: str, held: _Held) -> bool:
-    return _begins(_LEAVES if held == "fiction" else _LEAVES_TEXT, said)
+    if found := _IS["opens"].match(said):
+        return cast(_Held, kind(found))
+    return "fiction" if _CASTS.match(rest) else None
 
 
 def _after_colon(text: str, begin: int, end: int) -> int:
@@ -151,23 +129,12 @@ def _after_colon(text: str, begin: int, end: int) -> int:
     return colon + 1 if colon >= 0 else begin
 
 
-def _begins(pattern: re.Pattern[str], said: str) -> bool:
-    """Whether a sentence begins so, or goes on so after its lead."""
-    return any(pattern.match(said, start) for start in _starts(said))
-
-
-def _starts(said: str) -> set[int]:
-    return {0} | _ends(_LEAD, said, {0})
-
-
-def _ends(pattern: re.Pattern[str], said: str, starts: set[int]) -> set[int]:
-    return {found.end() for start in starts if (found := pattern.match(said, start))}
-
-
 def _awaits_words(text: str) -> bool:
     """Whether an assistant asks for what a text should say, instead of writing it."""
     said = text.rstrip(" \n*\"')")
-    return said.endswith("?") or (len(said) <= _LONGEST_SENTENCE and _begins(_AWAITED, _plain(said)))
+    return said.endswith("?") or (
+        len(said) <= _LONGEST_SENTENCE and _IS["awaits words"].match(_plain(said)) is not None
+    )
 
 
 def _plain(sentence: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from itertools import count
 
 from services.shared.language import wordlists
 
 _SLOT = re.compile(r"\(\?P<(\w+)>")
+_DIGITS = "0123456789"
 
 
 def compiled(name: str, *sections: str, flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
@@ -15,11 +17,21 @@ def compiled(name: str, *sections: str, flags: re.RegexFlag = re.IGNORECASE) -> 
     return {section: re.compile(_numbered(wordlists.pattern(name, section)), flags) for section in sections}
 
 
+def alternatives(name: str, section: str) -> list[str]:
+    """The words of a section that has them as alternatives, in order."""
+    return "|".join(wordlists.sections(name)[section]).split("|")
+
+
 def _numbered(pattern: str) -> str:
-    number = count()
-    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{next(number)}>", pattern)
+    numbers: defaultdict[str, count[int]] = defaultdict(count)
+    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}{next(numbers[slot[1]]) or ''}>", pattern)
 
 
 def slots(found: re.Match[str]) -> dict[str, str]:
     """What stands in the slots of what was found, by their names."""
-    return {name.rstrip("0123456789"): value for name, value in found.groupdict().items() if value}
+    return {name.rstrip(_DIGITS): value for name, value in found.groupdict().items() if value}
+
+
+def kind(found: re.Match[str]) -> str:
+    """The slot that what was found stands in."""
+    return (found.lastgroup or "").rstrip(_DIGITS)
