@@ -7,13 +7,13 @@ so blocks are cut out of what is said, and sentences that repeat a memory out of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from services.shared.context.block import HEAD, TAIL
+from services.shared.context.words import SENTENCE_END, denies
+from services.shared.language import wordlists
 from services.shared.language.analysis import analyze, words_asked
 from services.shared.language.traits import is_mere_request
-from services.shared.privacy.own_words import not_after
 
 REPEATS_FROM = 0.7
 """The share of a sentence's telling words, without those of the question, that one memory has where it is repeated."""
@@ -24,49 +24,19 @@ words or more, or all where there are fewer."""
 
 _GAP = r"[\s>]+"  # a block that is quoted has the mark of a quotation before each line
 _BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(TAIL)}|\\Z)", re.DOTALL)
-_LABEL = re.compile(r"- \[([^\]\n]*)\] ")
-_SHORT_ID = 8  # characters of an id that stand in a block
-_BODY = re.compile(r"^- \[[^\]\n]*\] (.*(?:\n  .*)*)", re.MULTILINE)  # further lines of a memory are indented
-_END = re.compile(rf"((?<=[.!?…:])(?i:{not_after('abbreviations')})[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
-_DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D+")
+_MEMORY = re.compile(r"^- \[([^\]\n]*)\] (.*(?:\n  .*)*)\n?", re.MULTILINE)  # further lines of one are indented
+_EMPTY_HEADING = re.compile(r"^## .*\n(?=## |\Z)", re.MULTILINE)
+_END = re.compile(rf"({SENTENCE_END}|(?<=:)[\"')\]*_]*\s+)")
 _NUMBER = re.compile(r"(\d(?:[ .,'’\-/]?\d)*)( ?k\b)?", re.IGNORECASE)
+_SHORT_ID = 8  # characters of an id that stand in a block
 _LEAST_DIGITS = 3
-_SIGN_OF_LINE = re.compile(r"[\W\d_]*")
-_LABEL_ALONE = re.compile(r"\s*|[^\n]*[:：][*_]*|#+ [^\n]*|\*\*[^*\n]*\*\*")
 _LONGEST_LABEL = 120
 _STEM = 5
 """Characters at least in which two words agree, but for an end of two, that are taken for one: pregnant, pregnancy."""
 
-_FRAMING = frozenset(
-    analyze(
-        "sure ok okay yes no right got thanks thank welcome great good nice please note noted remember remembered "
-        "recall know known tell told say said says mention mentioned state stated share shared earlier previously "
-        "before last time times conversation conversations chat memory memories record records recorded according "
-        "based see also still let here happy help user think believe background information"
-    )
-)
-"""Words that introduce a memory or agree, and tell nothing."""
-
-_HEARD = frozenset(
-    analyze(
-        "mind keep kept store stored save saved save make made add added update updated log logged write written down "
-        "remind forget never always will shall am i've i'll you've you're your yours you me my so now just everything "
-        "anything all set sorry hear glad congratulations cool wow understand understood confirm confirmed correct "
-        "future reference next about that's it's"
-    )
-)
-"""Words with which it is said that something was heard, and will be remembered."""
-
-_DENIES = re.compile(r"\b(?:not|never|no|none|nothing|nobody|without|cannot|\w+n['’]t)\b", re.IGNORECASE)
+_FRAMING, _HEARD = (frozenset(analyze(" ".join(wordlists.listed("echoes", it)))) for it in ("framing", "heard"))
 
 Terms = frozenset[str]
-
-
-class _Stated(NamedTuple):
-    """The terms of what a user states, and whether they deny something."""
-
-    terms: Terms
-    denies: bool
 
 
 def without_blocks(text: str) -> str:
@@ -83,27 +53,18 @@ def blocks_blanked(text: str) -> str:
 
 def memories_in(block: str) -> tuple[str, ...]:
     """The words of each memory in a block."""
-    return tuple(words.replace("\n  ", "\n") for words in _BODY.findall(block))
+    return tuple(words.replace("\n  ", "\n") for _, words in _MEMORY.findall(block))
 
 
 def without_memories(block: str, ids: Collection[str]) -> str:
     """The block without the memories of these ids, and without headings that nothing is left under."""
-    begun = tuple(id_[:_SHORT_ID] for id_ in ids)
+    begun = {id_[:_SHORT_ID] for id_ in ids}
     if not begun:
         return block
-    kept, is_cut = list[str](), False
-    for line in block.removeprefix(HEAD).removesuffix(TAIL).splitlines():
-        label = _LABEL.match(line)
-        if not line.startswith("  "):  # a further line goes with its memory
-            is_cut = label is not None and any(part in begun for part in label[1].split(" | "))
-        if is_cut:
-            continue
-        if kept and kept[-1].startswith("## ") and not label:
-            kept.pop()
-        kept.append(line)
-    if kept and kept[-1].startswith("## "):
-        kept.pop()
-    return "\n".join((f"{HEAD}{kept[0]}", *kept[1:], TAIL)) if kept else ""
+    body = block.removeprefix(HEAD).removesuffix(TAIL)
+    body = _MEMORY.sub(lambda found: found[0] if begun.isdisjoint(found[1].split(" | ")) else "", body)
+    body = _EMPTY_HEADING.sub("", body)
+    return f"{HEAD}{body}{TAIL}" if body else ""
 
 
 def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
@@ -114,31 +75,37 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     when it only says back what the question states: all of its telling words, and denying nothing that this does not.
     """
     known, asked, stated = [_terms(memory) for memory in memories], _terms(question), _stated_in(question)
-    every = frozenset[str]().union(*known)
+    every, said, denied = frozenset[str]().union(*known), _terms(stated), denies(stated)
 
     def is_echo(sentence: str) -> bool:
-        words = _new_words(sentence, asked)
-        return bool(words and _repeats(words, known, every)) or _says_back(sentence, stated)
+        new, all_ = _new_words(sentence, asked), _new_words(sentence, frozenset())
+        if new and _repeats(new, known, every):
+            return True
+        told = [word for word in all_ if word.isdisjoint(_HEARD)]
+        is_told = bool(told) and not any(word.isdisjoint(said) for word in told)
+        return is_told and (denied or not denies(sentence))
 
     kept = _kept(answer, is_echo)
     if kept is None:
         return answer
-    tells = any(_new_words(one.sentence, asked) and not _asks(one.sentence) for one in kept)
+    tells = any(_new_words(sentence, asked) and not _asks(sentence) for sentence, _ in kept)
     return _text_of(kept) if tells else ""
 
 
 def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str:
     """The answer without its sentences that have a telling word of what is not to be kept, and not of the question."""
     asked = _terms(question)
-    words = [word for text in unwanted for word in _new_words(text, asked) if word.isdisjoint(_HEARD)]
-    private = frozenset(term for word in words for term in word)
-    numbers = frozenset(number for text in unwanted for number in _numbers(text)).difference(_numbers(question))
+    words = (word for text in unwanted for word in _new_words(text, asked) if word.isdisjoint(_HEARD))
+    private = frozenset[str]().union(*words)
+    numbers = set[str]().union(*map(_numbers, unwanted)) - _numbers(question)
     if not (private or numbers):
         return answer
     stems = tuple(term[: max(_STEM, len(term) - 2)] for term in private if len(term) > _STEM and term.isalpha())
 
     def is_private(sentence: str) -> bool:
-        return not numbers.isdisjoint(_numbers(sentence)) or _has_any(_terms(sentence), private, stems)
+        said = _terms(sentence)
+        has_stem = any(term.startswith(stems) for term in said)
+        return has_stem or not (private.isdisjoint(said) and numbers.isdisjoint(_numbers(sentence)))
 
     kept = _kept(answer, is_private)
     return answer.strip() if kept is None else _text_of(kept)
@@ -155,73 +122,64 @@ def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
     return False
 
 
-class _Kept(NamedTuple):
-    """A sentence with what stands behind it, and whether it begins a line."""
-
-    sentence: str
-    space: str
-    begins_line: bool
-
-    @property
-    def is_label(self) -> bool:
-        """Whether it only introduces what follows: the sign or number of a line, a heading, what ends with a colon."""
-        if len(self.sentence) > _LONGEST_LABEL:
-            return False
-        is_sign = self.begins_line and _SIGN_OF_LINE.fullmatch(self.sentence) is not None
-        return is_sign or _LABEL_ALONE.fullmatch(self.sentence) is not None
+_Kept = list[tuple[str, str]]
+"""Sentences, each with what stands between it and the next."""
 
 
-def _kept(answer: str, is_cut: Callable[[str], bool]) -> list[_Kept] | None:
+def _kept(answer: str, is_cut: Callable[[str], bool]) -> _Kept | None:
     """The sentences of an answer that are not cut, nor a label with nothing left behind it; None where all are kept."""
-    kept, is_whole, begins_line = list[_Kept](), True, True
+    kept, is_whole = _Kept(), True
     for sentence, space in _sentences(answer):
         if not is_cut(sentence):
-            kept.append(_Kept(sentence, space, begins_line))
-        else:
-            is_whole = False
-            while kept and "\n" in space and kept[-1].is_label:
-                kept.pop()
-        begins_line = "\n" in space
-    while kept and not is_whole and kept[-1].is_label:
+            kept.append((sentence, space))
+            continue
+        is_whole = False
+        if "\n" in space:
+            _drop_labels(kept)
+    if is_whole:
+        return None
+    _drop_labels(kept)
+    return kept
+
+
+def _drop_labels(kept: _Kept) -> None:
+    while kept and _is_label(kept[-1][0]):
         kept.pop()
-    return None if is_whole else kept
 
 
-def _text_of(kept: Iterable[_Kept]) -> str:
-    return "".join(f"{one.sentence}{one.space}" for one in kept).strip()
+def _is_label(sentence: str) -> bool:
+    """Whether it only introduces what follows: the sign or number of a line, a heading, what ends with a colon."""
+    is_sign = not any(map(str.isalpha, sentence))
+    is_heading = sentence.startswith("#") or (sentence.startswith("**") and sentence.endswith("**"))
+    ends_in_colon = sentence.rstrip("*_").endswith((":", "："))
+    return len(sentence) <= _LONGEST_LABEL and (is_sign or is_heading or ends_in_colon)
 
 
-def _sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Each sentence, with what stands between it and the next."""
+def _text_of(kept: _Kept) -> str:
+    return "".join(map("".join, kept)).strip()
+
+
+def _sentences(text: str) -> _Kept:
     parts = _END.split(text)
-    return zip(parts[::2], [*parts[1::2], ""], strict=True)
+    return list(zip(parts[::2], [*parts[1::2], ""], strict=True))
 
 
 def _repeats(words: Sequence[Terms], known: Sequence[Terms], every: Terms) -> bool:
-    if any(_DIGIT.search(term) for word in words for term in word if word.isdisjoint(every)):
+    if any(any(map(str.isdigit, term)) for word in words for term in word if word.isdisjoint(every)):
         return False
     within = (sum(not word.isdisjoint(memory) for word in words) for memory in known)
     return max(within, default=0) >= REPEATS_FROM * len(words) or not any(word.isdisjoint(every) for word in words)
 
 
-def _stated_in(question: str) -> _Stated:
+def _stated_in(question: str) -> str:
     """What a question says beside what it asks, or asks to be done."""
     if is_mere_request(question):
-        return _Stated(frozenset(), denies=False)
-    text = " ".join(part for part in _END.split(question)[::2] if not _asks(part))
-    return _Stated(_terms(text), denies=_DENIES.search(text) is not None)
+        return ""
+    return " ".join(sentence for sentence, _ in _sentences(question) if not _asks(sentence))
 
 
 def _asks(sentence: str) -> bool:
     return sentence.rstrip("\"')*_ ").endswith("?")
-
-
-def _says_back(sentence: str, stated: _Stated) -> bool:
-    """Whether a sentence says nothing but what was stated, and that it was heard or will be remembered."""
-    words = [word for word in _new_words(sentence, frozenset()) if word.isdisjoint(_HEARD)] if stated.terms else []
-    if not words or any(word.isdisjoint(stated.terms) for word in words):
-        return False
-    return stated.denies or not _DENIES.search(sentence)
 
 
 def _new_words(text: str, asked: Terms) -> list[Terms]:
@@ -230,16 +188,10 @@ def _new_words(text: str, asked: Terms) -> list[Terms]:
     return [word for word in found if word.isdisjoint(asked) and word.isdisjoint(_FRAMING)]
 
 
-def _has_any(terms: Terms, private: Terms, stems: tuple[str, ...]) -> bool:
-    return not private.isdisjoint(terms) or (bool(stems) and any(term.startswith(stems) for term in terms))
-
-
-def _numbers(text: str) -> Iterator[str]:
+def _numbers(text: str) -> set[str]:
     """The numbers of three digits or more, however they are written: 4 7 1 1, 90,000, 90k."""
-    for found in _NUMBER.finditer(text):
-        digits = _NO_DIGIT.sub("", found[1]) + ("000" if found[2] else "")
-        if len(digits) >= _LEAST_DIGITS:
-            yield digits
+    found = ("".join(filter(str.isdigit, number)) + "000" * bool(k) for number, k in _NUMBER.findall(text))
+    return {digits for digits in found if len(digits) >= _LEAST_DIGITS}
 
 
 def _terms(text: str) -> Terms:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -21,6 +21,7 @@ from services.shared.context.echoes import without_blocks
 from services.shared.context.summaries import LONGEST, ONE_LINE, Sentence, spans
 from services.shared.context.words import denies, is_denial, stem
 from services.shared.entities.names import FIRST_NAMES
+from services.shared.language import wordlists
 from services.shared.language.lexicon import WORDS
 from services.shared.language.spelling import NUMBER_WORDS
 from services.shared.language.traits import TOKEN
@@ -34,25 +35,12 @@ _SUPPORTED = 0.8
 _FEWEST_WORDS = 2
 _MARKUP = frozenset("<>{}[]|`\\?")
 _ADDRESSES = ("://", "www.")
-_ROLES = frozenset("system assistant user developer tool".split())
-_OVERRIDING = frozenset("ignore disregard override bypass".split())
-_OVERRIDDEN = frozenset("instruction instructions prompt prompts rules above previous".split())
-_SPEAKERS = frozenset({"i", "we"})
-_BARE_VERBS = frozenset(
-    "bring call buy take send give tell ask make get go put pay book write read remember forget keep let do be use add"
-    " remind show say check open close help try find meet visit move come leave return do not never please always"
-    " delete share reveal transfer install run click follow respond answer reply act include mention".split()
-)
-"""Verbs with which a sentence of a summary begins only where it tells somebody to do something."""
+_FIRST_PERSON = frozenset({"i", "we"})
 
-_REPORTING = frozenset(
-    "user users assistant they their them say says said tell tells told mention mentions mentioned explain explains "
-    "explained note notes noted discuss discusses discussed talk talked conversation both while although during because"
-    " when overall".split()
-)
-"""Words in which a summary speaks of a conversation, and which claim nothing."""
-
-_CLAIMING_NOTHING = _REPORTING | WORDS["light"] | WORDS["negations"]
+_words_for = partial(wordlists.words, "model_summaries")
+_BARE_VERBS, _SPEAKERS = _words_for("bare verbs"), _words_for("speakers")
+_OVERRIDING, _OVERRIDDEN = _words_for("overriding"), _words_for("overridden")
+_CLAIMING_NOTHING = _words_for("reporting") | WORDS["light"] | WORDS["negations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +156,14 @@ def read_summary(content: str, form: Form, entries: Sequence[Entry]) -> Written:
     except (ValidationError, ValueError, RecursionError):
         raise InvalidSummary("the answer is not JSON with a list of sentences") from None
     found: dict[str, list[Sentence]] = {name: [] for name in form.sections}
-    texts: set[str] = set()
-    room = form.length
-    for one in answered[:_MOST_READ]:
-        read = _read(one, form, entries)
-        if read is None or read[1].text.casefold() in texts or len(read[1].text) > room:
-            continue
-        name, sentence = read
-        if len(found[name]) < form.sections[name].most:
+    texts, room = set[str](), form.length
+    for name, sentence in filter(None, (_read(one, form, entries) for one in answered[:_MOST_READ])):
+        text = sentence.text
+        if text.casefold() not in texts and len(text) <= room and len(found[name]) < form.sections[name].most:
             found[name].append(sentence)
-            texts.add(sentence.text.casefold())
-            room -= len(sentence.text) + 1
-    kept = sum(map(len, found.values()))
-    return Written({name: tuple(its) for name, its in found.items()}, len(answered) - kept)
+            texts.add(text.casefold())
+            room -= len(text) + 1
+    return Written({name: tuple(its) for name, its in found.items()}, len(answered) - len(texts))
 
 
 def _read(one: Any, form: Form, entries: Sequence[Entry]) -> tuple[str, Sentence] | None:
@@ -209,7 +192,7 @@ def _is_plain(text: str) -> bool:
     lower = text.lower()
     speaker = "".join(filter(str.isalpha, lower.partition(":")[0]))
     is_marked = inline(text) != text or not _MARKUP.isdisjoint(text)
-    return not (is_marked or speaker in _ROLES or any(part in lower for part in _ADDRESSES))
+    return not (is_marked or speaker in _SPEAKERS or any(part in lower for part in _ADDRESSES))
 
 
 def _gives_orders(text: str) -> bool:
@@ -227,7 +210,7 @@ def _bears_out(source: str, text: str) -> bool:
         return False
     first, *_ = _words(text)
     is_first_said = first.lower() in _CLAIMING_NOTHING or stem(first.lower()) in known
-    is_of_another = _lower(source)[0].partition("'")[0] in _SPEAKERS and _is_name(first, source)
+    is_of_another = _lower(source)[0].partition("'")[0] in _FIRST_PERSON and _is_name(first, source)
     return is_first_said and not is_of_another and any(denies(one) == denies(text) for one in _nearest(telling, source))
 
 

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice, pairwise
 
 from contracts.v1.claims import Place
 from contracts.v1.entries import Entry
+from services.shared.context.words import SENTENCE_END
 from services.shared.language.analysis import telling_terms
 from services.shared.lifecycle.salience import is_small_talk
 from services.shared.privacy.frames import as_stated
@@ -31,10 +33,7 @@ EVERY = 4
 _NAMED, _NEWEST, _CANDIDATES = 12, 24, 300
 _READ, _PER_ENTRY = 4000, 40
 _LAMBDA = 0.7
-_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|\s*\n\s*")
-_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|vs|approx|etc|e\.g|i\.e|[A-Z])\.$", re.IGNORECASE)
-_NUMBERED = re.compile(r"\s*\d{1,2}\.")
-_WORD = re.compile(r"\w")
+_END = re.compile(SENTENCE_END)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +117,9 @@ def in_time(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
 
 def spans(text: str) -> list[tuple[int, int]]:
     """Where the sentences of a text begin and end; of a long sentence and of a long text the first part."""
-    found: list[tuple[int, int]] = []
-    begin, read = 0, min(len(text), _READ)
-    for end in _END.finditer(text, 0, read):
-        if _ABBREVIATION.search(text, max(begin, end.start() - 8), end.start()):
-            continue
-        if _NUMBERED.fullmatch(text, begin, end.start()) and "\n" not in end[0]:
-            continue  # of a list
-        found.append((begin, end.start() + len(end[0].rstrip()) if end[0].strip() else end.start()))
-        begin = end.end()
-        if len(found) >= _PER_ENTRY:
-            break
-    else:
-        found.append((begin, read))
-    return [_trimmed(text, *span) for span in found if _WORD.search(text, *span)]
+    read = text[:_READ]
+    bounds = [0, *(found.end() for found in islice(_END.finditer(read), _PER_ENTRY)), len(read)]
+    return [_trimmed(text, *span) for span in pairwise(bounds) if any(map(str.isalnum, text[slice(*span)]))]
 
 
 def _trimmed(text: str, begin: int, end: int, limit: int = LONGEST) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The words of a text that tell what it is about, and whether it denies something. Pure."""
+"""What several read of a text: where its sentences end, the stems of its words, and whether it denies something."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from functools import lru_cache
 from services.shared.language.analysis import stems
 from services.shared.language.lexicon import WORDS
 from services.shared.language.traits import words_of
+from services.shared.privacy.own_words import NO_ABBREVIATION
+
+SENTENCE_END = rf"(?<=[.!?…]){NO_ABBREVIATION}(?<!\b[A-Z]\.)[\"'”’)\]*_]*\s+|(?<=[。！？])(?!\Z)|\n+"
+"""An expression for what stands between two sentences: it ends none after "Dr." or "J."."""
 
 
 @lru_cache(maxsize=4096)
