@@ -6,11 +6,11 @@ One process at a time looks through a space: it takes the record of that space f
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from contracts.ports import Key, Record, RecordKey, Selection, TextStore, Vector
 from contracts.v1.entries import Entry
@@ -24,18 +24,17 @@ from contracts.v1.rollups import (
     RollUpUndoRequest,
 )
 from contracts.v1.sessions import Extract
-from services.curate import retention
 from services.curate.commands import whole_id
-from services.curate.retention import Pause
 from services.curate.rollups import RollUps, made_at, state_of
-from services.curate.vectors import vectors_of
+from services.curate.stores import Pause, asked_for, at_once, entries_in, pause_after, timed
+from services.shared.changes import change_record
 from services.shared.context import clusters
 from services.shared.context.rollups import Draft, drafts, may_age, may_be_rolled_up, voices
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
-_READ, _PAGE = 1000, 200
-"""Entries that are compared with each other at most, the oldest of those that may go; and read at once."""
+_READ = 1000
+"""Entries that are compared with each other at most, the oldest of those that may go."""
 
 _AT_ONCE = 20
 """Roll-ups that one look makes: what is left then comes with the next."""
@@ -44,8 +43,7 @@ _WORKING = timedelta(minutes=10)
 """For so long a process has a space to itself, unless it is done before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ages:
+class Ages(NamedTuple):
     """After how many days something is rolled up, and how many later its originals lose their words; 0: never."""
 
     roll_up_after: float = 0
@@ -61,11 +59,11 @@ async def roll_up(request: RollUpRequest, *, made: RollUps, now: datetime | None
     """
     user_id, at = request.user_id, now or datetime.now(UTC)
     if await is_hidden(made.stores.text, user_id):
-        return RollUpReply(items=(), correlation_id=request.correlation_id)
+        return RollUpReply(items=())
     found = await _asked_for(request, made, at)
     wanted, left = found[: request.limit], max(0, len(found) - request.limit)
     items = [_previewed(one) for one in wanted] if request.preview else await _made(wanted, made)
-    return RollUpReply(items=tuple(items), left=left, correlation_id=request.correlation_id)
+    return RollUpReply(items=tuple(items), left=left)
 
 
 async def _made(wanted: Iterable[Draft], made: RollUps) -> list[RollUp]:
@@ -89,7 +87,7 @@ def _by_voice(entries: Iterable[Entry]) -> list[Draft]:
 
 
 async def topics(
-    user_id: str, space: str, before: datetime, *, made: RollUps, but: Collection[str] = (), pause: Pause | None = None
+    user_id: str, space: str, before: datetime, *, made: RollUps, but: Collection[str] = (), pause: Pause = at_once
 ) -> list[Draft]:
     """The topics of what was last used before a moment, without the entries `but`; none where there are no vectors."""
 
@@ -97,7 +95,7 @@ async def topics(
         return may_age(entry, before) and entry.embedding_state == "ready" and entry.id not in but
 
     entries = await _oldest(Selection(user_id, space), made.stores.text, may_go, pause)
-    vectors = await vectors_of(user_id, entries, made.stores.vectors)
+    vectors = await made.stores.vectors_of(entries)
     known = [one for one in entries if one.id in vectors]
     return await asyncio.to_thread(_of_topics, known, vectors)
 
@@ -109,20 +107,13 @@ def _of_topics(entries: Sequence[Entry], vectors: dict[str, Vector]) -> list[Dra
 
 
 async def _oldest(
-    selection: Selection, store: TextStore, may_go: Callable[[Entry], bool], pause: Pause | None = None
+    selection: Selection, store: TextStore, may_go: Callable[[Entry], bool], pause: Pause = at_once
 ) -> list[Entry]:
     """The oldest entries that may go."""
     found: deque[Entry] = deque(maxlen=_READ)
-    cursor: str | None = None
-    while True:
-        started = time.perf_counter()
-        page = await store.page(selection, limit=_PAGE, cursor=cursor)
-        found.extend(filter(may_go, page.entries))
-        if page.cursor is None:
-            return list(found)
-        cursor = page.cursor
-        if pause is not None:
-            await pause(time.perf_counter() - started)
+    async for entries in entries_in(selection, store, pause):
+        found.extend(filter(may_go, entries))
+    return list(found)
 
 
 async def list_roll_ups(request: RollUpsRequest, *, made: RollUps) -> RollUpsReply:
@@ -133,15 +124,13 @@ async def list_roll_ups(request: RollUpsRequest, *, made: RollUps) -> RollUpsRep
     """
     store = made.stores.text
     if await is_hidden(store, request.user_id):
-        return RollUpsReply(items=(), correlation_id=request.correlation_id)
-    try:
-        page = await store.page_records("rollup", user_id=request.user_id, limit=request.limit, cursor=request.cursor)
-    except ValueError as error:
-        raise Rejected("invalid_request", f"cursor: {error}") from error
+        return RollUpsReply(items=())
+    read = store.page_records("rollup", user_id=request.user_id, limit=request.limit, cursor=request.cursor)
+    page = await asked_for(read)
     records = [one for one in page.records if request.space in (None, one.body["space"])]
     entries = await store.get([Key(request.user_id, one.name) for one in records])
     items = tuple(_shown(entries[one.name], one) for one in records if one.name in entries)
-    return RollUpsReply(items=items, next_cursor=page.cursor, correlation_id=request.correlation_id)
+    return RollUpsReply(items=items, next_cursor=page.cursor)
 
 
 async def undo(request: RollUpUndoRequest, *, made: RollUps) -> RollUpUndoReply:
@@ -154,7 +143,7 @@ async def undo(request: RollUpUndoRequest, *, made: RollUps) -> RollUpUndoReply:
     if await is_hidden(made.stores.text, request.user_id):
         raise Rejected("not_found", f"there is no roll-up {request.id!r}")
     restored = await made.undo(request.user_id, id_)
-    return RollUpUndoReply(id=id_, restored=restored, correlation_id=request.correlation_id)
+    return RollUpUndoReply(id=id_, restored=restored)
 
 
 def _shown(entry: Entry, record: Record) -> RollUp:
@@ -189,7 +178,7 @@ async def age(
     made: RollUps,
     every: timedelta,
     now: datetime | None = None,
-    pause: Pause = retention.pause_after,
+    pause: Pause = pause_after,
 ) -> int:
     """Roll up what is old in a space by topic, and empty originals whose time is over; how many of both.
 
@@ -206,10 +195,10 @@ async def age(
         but = await _taken_back(user_id, made.stores.text)
         found = await topics(user_id, space, before, made=made, but=but, pause=pause)
         for one in found[:_AT_ONCE]:
-            started = time.perf_counter()
-            done += await made.make(one) is not None
-            await pause(time.perf_counter() - started)
-    await _let_go(key, ages, at if len(found) > _AT_ONCE else at + every, made.stores.text)
+            done += await timed(made.make(one), pause) is not None
+    next_at = at if len(found) > _AT_ONCE else at + every
+    looked = _look(key, ages, next_at, working=False)
+    await change_record(made.stores.text, key, lambda held: looked if held is not None else None)
     return done
 
 
@@ -234,18 +223,11 @@ async def _take(key: RecordKey, ages: Ages, now: datetime, store: TextStore) -> 
     """Have a space to oneself for a while; False where another process has it, or nothing is to be done yet."""
     held = (await store.get_records([key])).get(key)
     is_early = held is not None and datetime.fromisoformat(held.body["until"]) > now
-    if held is not None and is_early and (held.body["working"] or held.body["ages"] == _listed(ages)):
+    if held is not None and is_early and (held.body["working"] or held.body["ages"] == [*ages]):
         return False
-    body = {"until": (now + _WORKING).isoformat(), "working": True, "ages": _listed(ages)}
-    return await store.put_record(Record(*key, body, now), held=held.version if held else None)
+    return await store.put_record(_look(key, ages, now + _WORKING, working=True), held=held.version if held else None)
 
 
-async def _let_go(key: RecordKey, ages: Ages, until: datetime, store: TextStore) -> None:
-    held = (await store.get_records([key])).get(key)
-    if held is not None:
-        body = {"until": until.isoformat(), "working": False, "ages": _listed(ages)}
-        await store.put_record(Record(*key, body, datetime.now(UTC)), held=held.version)
-
-
-def _listed(ages: Ages) -> list[float]:
-    return [ages.roll_up_after, ages.originals_kept]
+def _look(key: RecordKey, ages: Ages, until: datetime, *, working: bool) -> Record:
+    """What says that a space is looked through, or was, and that this is not to be done again until a moment."""
+    return Record(*key, {"until": until.isoformat(), "working": working, "ages": [*ages]}, datetime.now(UTC))

@@ -16,11 +16,8 @@ from contracts.v1.audit import (
 from services.shared.audit import NOBODY, AuditTrail
 from services.shared.erasures import erased_at
 from services.shared.errors import Rejected
-from services.shared.lifecycle.fitting import how_many_fit, size_of
 
 _MOST_PAGES = 20
-_CURSOR = 1500
-"""Bytes that a cursor may take: it names a user and a record."""
 
 
 async def audit(request: AuditRequest | OpsAuditRequest, *, records: UserRecords) -> AuditReply:
@@ -45,17 +42,7 @@ async def audit(request: AuditRequest | OpsAuditRequest, *, records: UserRecords
         items=tuple(found),
         next_cursor=cursor,
         erased_at=(await erased_at(records, [request.user_id])).get(request.user_id) if request.user_id else None,
-        correlation_id=request.correlation_id,
     )
-
-
-async def shorten_audit(
-    request: AuditRequest | OpsAuditRequest, reply: AuditReply, room: int, *, records: UserRecords
-) -> AuditReply:
-    """The page with as many actions as fit into so many bytes."""
-    room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
-    fitting = max(1, how_many_fit([size_of(action) for action in reply.items], room))
-    return await audit(request.model_copy(update={"limit": fitting}), records=records)
 
 
 async def note(request: AuditNoteRequest, *, trail: AuditTrail) -> AuditNoteReply:
@@ -65,7 +52,7 @@ async def note(request: AuditNoteRequest, *, trail: AuditTrail) -> AuditNoteRepl
         fields = {"about": request.about, "correlation_id": request.correlation_id, "credential": request.credential}
         trail.note(Action.model_validate({"at": now, "user_id": user_id, "verb": request.verb, **fields}))
     await trail.flush()
-    return AuditNoteReply(correlation_id=request.correlation_id)
+    return AuditNoteReply()
 
 
 async def expire_audit(*, records: UserRecords, days: float) -> int:

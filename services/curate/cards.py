@@ -39,7 +39,6 @@ async def cards(request: CardsRequest, *, store: TextStore) -> CardsReply:
         decided=tuple(_decided(request.user_id, read.people, read.decisions)),
         entries_read=len(read.entries),
         left_out=read.left_out,
-        correlation_id=request.correlation_id,
     )
 
 
@@ -98,4 +97,4 @@ async def decide_names(request: NamesRequest, *, store: TextStore) -> NamesReply
     if not one or not other or one == other:
         raise Rejected("invalid_request", "one and other: two names that are written differently")
     await keep_decision(request.user_id, (one, other), request.same, store)
-    return NamesReply(one=request.one, other=request.other, same=request.same, correlation_id=request.correlation_id)
+    return NamesReply(one=request.one, other=request.other, same=request.same)

@@ -10,23 +10,18 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
+from contracts import flow
+from contracts.flow import Answer, Q, R
 from contracts.ports import Conversation, Key, Selection, TextStore
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb, CommandReply, CommandRequest
-from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
-from contracts.v1.conflicts import Conflict, ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
-from contracts.v1.control import (
-    IncognitoEndRequest,
-    IncognitoReply,
-    IncognitoStartRequest,
-    SettingsChange,
-    SettingsReply,
-    SettingsRequest,
-)
+from contracts.v1.commands import EraseRequest, ForgetRequest
+from contracts.v1.conflicts import Conflict, ConflictsRequest, ResolveRequest
+from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest, SettingsChange, SettingsRequest
 from contracts.v1.edits import PinRequest, UpdateRequest
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.retrieval import RetrieveRequest
 from services.curate.confirmations import Listed, listed_in, token_of
 from services.curate.meant import (
     LOOKED_THROUGH,
@@ -45,7 +40,7 @@ from services.shared.errors import Rejected
 from services.shared.language.traits import is_mere_question
 from services.shared.lifecycle.fitting import cut, size_of
 from services.shared.lifecycle.salience import is_small_talk
-from services.shared.preferences import PreferenceReader, Preferences
+from services.shared.preferences import PreferenceReader
 from services.shared.privacy.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.privacy.frames import is_framed
 from services.shared.tasks import beside_the_loop
@@ -67,41 +62,23 @@ _WHICH = "Which of these do you mean? {} have it shown alone first."
 _SAY = "Say “{} the second one”, or"
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
-    """The commands that chat commands come down to."""
+class Ask(Protocol):
+    """Has a request answered by what answers it on the bus: chat commands come down to these."""
 
-    retrieve: Callable[[RetrieveRequest], Awaitable[RetrieveReply]]
-    forget: Callable[[ForgetRequest], Awaitable[ForgetReply]]
-    erase: Callable[[EraseRequest], Awaitable[EraseReply]]
-    pin: Callable[[PinRequest], Awaitable[EntryReply]]
-    unpin: Callable[[PinRequest], Awaitable[EntryReply]]
-    update: Callable[[UpdateRequest], Awaitable[EntryReply]]
-    settings: Callable[[SettingsRequest], Awaitable[SettingsReply]]
-    incognito: Callable[[IncognitoStartRequest | IncognitoEndRequest], Awaitable[IncognitoReply]]
-    conflicts: Callable[[ConflictsRequest], Awaitable[ConflictsReply]]
-    resolve: Callable[[ResolveRequest], Awaitable[ResolveReply]]
-    until_heard: Callable[[str], Awaitable[None]]
+    async def __call__(self, answer: Answer[Q, R], request: Q, /) -> R:
+        """The reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chat(Said):
     """One request and what is needed to do it."""
 
-    actions: Actions
+    ask: Ask
 
     def reply(self, words: str, items: Sequence[Entry] = (), **more: object) -> CommandReply:
         """What the user is told."""
-        return CommandReply.model_validate(
-            {
-                "understood": True,
-                "verb": self.command.verb,
-                "reply": words,
-                "items": tuple(items),
-                "correlation_id": self.request.correlation_id,
-                **more,
-            }
-        )
+        told = {"understood": True, "verb": self.command.verb, "reply": words, "items": tuple(items)}
+        return CommandReply.model_validate({**told, **more})
 
     def unless_one(self, entries: Sequence[Entry], none: str) -> CommandReply | None:
         """The answer where "that" may be several of these entries, or where there is `none`; None where it is one."""
@@ -119,20 +96,22 @@ class Chat(Said):
         return self.reply(f"{words} Confirm to go on.", items, needs_confirmation=True, token=token)
 
 
-async def answer(request: CommandRequest, *, store: TextStore, actions: Actions) -> CommandReply:
+async def answer(
+    request: CommandRequest, *, store: TextStore, ask: Ask, until_heard: Callable[[str], Awaitable[None]]
+) -> CommandReply:
     """Understand a text and do what it asks for, or ask for its confirmation.
 
     Raises:
         Rejected: the token is of another text or too old, or one of the commands behind it was refused.
     """
-    command, none = command_in(request.text), CommandReply(understood=False, correlation_id=request.correlation_id)
+    command, none = command_in(request.text), CommandReply(understood=False)
     if command is None or (command.of_list and not (request.listed and request.shown)):
         return none
-    chat = Chat(request, command, store, actions)
+    chat = Chat(request, command, store, ask)
     if request.confirm is not None and command.verb in _CONFIRMED:
         return await _CONFIRMED[command.verb](chat, listed_in(request.confirm, request))
     if command.verb in _ABOUT_WHAT_WAS_SAID:
-        await actions.until_heard(request.user_id)
+        await until_heard(request.user_id)
     reply = await _ASKED[command.verb](chat)
     is_general = command.verb != "recall" or asks_in_general(request.text)
     return none if command.or_chat and is_general and not reply.items else reply
@@ -159,7 +138,7 @@ async def _recall(chat: Chat) -> CommandReply:
         time_zone=request.time_zone,
         correlation_id=request.correlation_id,
     )
-    found = await chat.actions.retrieve(asked)
+    found = await chat.ask(flow.RETRIEVE, asked)
     alike = {item.id for item in found.items if ((item.explanation or {}).get("cosine") or 0) >= _ALIKE}
     entries = await entries_of(chat, [item.id for item in found.items])
     in_general = chat.command.or_chat and asks_in_general(request.text)
@@ -266,7 +245,7 @@ async def _forget(chat: Chat, listed: Listed) -> CommandReply:
     gone = []
     for id_, _ in listed:
         try:
-            await chat.actions.forget(ForgetRequest(user_id=chat.request.user_id, id=id_))
+            await chat.ask(flow.FORGET, ForgetRequest(user_id=chat.request.user_id, id=id_))
             gone.append(Key(chat.request.user_id, id_))
         except Rejected as error:
             if error.info.code != "not_found":
@@ -295,7 +274,7 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
     if list(listed) != await _held(chat):
         asked = await _ask_to_erase(chat)
         return asked.model_copy(update={"reply": f"What I remember has changed since. {asked.reply}"})
-    receipt = (await chat.actions.erase(EraseRequest(user_id=chat.request.user_id))).receipt
+    receipt = (await chat.ask(flow.ERASE, EraseRequest(user_id=chat.request.user_id))).receipt
     return chat.reply("Everything was erased." if receipt.state == "done" else "Everything is being erased.")
 
 
@@ -308,7 +287,7 @@ async def _pin(chat: Chat) -> CommandReply:
     if unclear := chat.unless_one(entries, none):
         return unclear
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
-    await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
+    await chat.ask(flow.PIN if chat.command.verb == "pin" else flow.UNPIN, request)
     return chat.reply(f"{'Pinned' if chat.command.verb == 'pin' else 'Unpinned'}: “{_short(entries[0])}”.", entries)
 
 
@@ -322,14 +301,15 @@ async def _ask_to_correct(chat: Chat) -> CommandReply:
 async def _correct(chat: Chat, listed: Listed) -> CommandReply:
     ((id_, version),) = listed
     request = UpdateRequest(user_id=chat.request.user_id, id=id_, text=chat.command.about, version=version)
-    return chat.reply("Corrected.", [(await chat.actions.update(request)).entry])
+    return chat.reply("Corrected.", [(await chat.ask(flow.UPDATE, request)).entry])
 
 
 async def _turn_memory(chat: Chat) -> CommandReply:
     is_on = chat.command.verb == "memory_on"
     request = chat.request
     change = SettingsChange(memory_enabled=is_on)
-    await chat.actions.settings(SettingsRequest(user_id=request.user_id, space=request.space, change=change))
+    asked = SettingsRequest(user_id=request.user_id, space=request.space, change=change)
+    await chat.ask(flow.SETTINGS, asked)
     where = f"in the space “{request.space}”; other spaces keep what was decided for them"
     if is_on:
         return chat.reply(f"Memory is on {where}.")
@@ -341,19 +321,18 @@ async def _incognito(chat: Chat) -> CommandReply:
     if conversation_id is None:
         return chat.reply("I do not know which conversation this is, so nothing was changed.")
     if chat.command.verb == "incognito_end":
-        await chat.actions.incognito(IncognitoEndRequest(user_id=user_id, conversation_id=conversation_id))
+        ending = IncognitoEndRequest(user_id=user_id, conversation_id=conversation_id)
+        await chat.ask(flow.INCOGNITO_END, ending)
         return chat.reply("This conversation is not incognito any more.")
     request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
-    until = await _local(chat, (await chat.actions.incognito(request)).until)
+    until = await _local(chat, (await chat.ask(flow.INCOGNITO_START, request)).until)
     return chat.reply(f"{INCOGNITO_BEGINS}{_day(until)}, {until:%H:%M %Z}.")
 
 
 async def _tell_state(chat: Chat) -> CommandReply:
     request = chat.request
-    settings = (await chat.actions.settings(SettingsRequest(user_id=request.user_id, space=request.space))).settings
     place = Conversation(request.user_id, request.space, request.conversation_id or "")
-    marks = (await PreferenceReader(chat.store).of([place]))[place].marks
-    why = Preferences(settings, marks, is_chat=request.conversation_id is not None).refuse()
+    why = (await PreferenceReader(chat.store).of([place]))[place].refuse()
     if why == "incognito":
         return chat.reply("Yes, this conversation is incognito: nothing of it is kept. “End incognito” ends that.")
     if why == "disabled":
@@ -383,7 +362,7 @@ async def _settle(chat: Chat) -> CommandReply:
         return chat.reply("There is no open question about what holds.")
     one, keep = open_[0], _SIDES[chat.command.about.lower()]
     ids = {"user_id": chat.request.user_id, "newer": one.newer.id, "older": one.older.id}
-    await chat.actions.resolve(ResolveRequest(**ids, keep=keep))
+    await chat.ask(flow.RESOLVE, ResolveRequest(**ids, keep=keep))
     held = {"new": (one.newer,), "old": (one.older,), "both": (one.newer, one.older)}[keep]
     return await _ask_what_holds(chat, f"Kept: {' and '.join(f'“{side.text[:_SHOWN_CHARS]}”' for side in held)}.")
 
@@ -392,7 +371,7 @@ async def _open_conflicts(chat: Chat) -> list[Conflict]:
     """The conflicts of the space, the one that was shown before all others."""
     request = chat.request
     asked = ConflictsRequest(user_id=request.user_id, space=request.space, persona_id=chat.persona)
-    items = (await chat.actions.conflicts(asked)).items
+    items = (await chat.ask(flow.CONFLICTS, asked)).items
     return sorted(items, key=lambda one: not {one.newer.id, one.older.id} <= {*request.shown})
 
 
@@ -413,7 +392,7 @@ async def _local(chat: Chat, moment: datetime) -> datetime:
     request = chat.request
     if (name := request.time_zone) is None:
         asked = SettingsRequest(user_id=request.user_id, space=request.space)
-        name = (await chat.actions.settings(asked)).settings.time_zone
+        name = (await chat.ask(flow.SETTINGS, asked)).settings.time_zone
     return in_zone(moment, zone_of(name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -11,7 +12,9 @@ from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE, Request
 from contracts.errors import TextRefused, Unavailable
+from contracts.flow import Q
 from contracts.ports import Conversation, Embedder, Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
+from contracts.v1.audit import AuditReply
 from contracts.v1.cards import CardsReply
 from contracts.v1.commands import (
     CreateRequest,
@@ -25,6 +28,7 @@ from contracts.v1.edits import HistoryReply
 from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
+from services.curate.stores import Stores, asked_for
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.language.text import why_unfit
@@ -32,6 +36,7 @@ from services.shared.lifecycle.fitting import cut, how_many_fit, size_of
 from services.shared.preferences import NOTES, PreferenceReader
 
 Items = TypeVar("Items", CardsReply, HistoryReply, LoopsReply)
+Pages = TypeVar("Pages", AuditReply, ListReply)
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0
@@ -50,8 +55,9 @@ _SHORTEST = 8
 """Of an id: eight characters, as the context block shows them, or more."""
 
 _NAMED = 5
-_CURSOR = 400
-"""Bytes that a cursor may take."""
+_OF_THE_PAGE = {"q", "limit", "cursor", "settled", "correlation_id"}
+_CURSOR = 1500
+"""Bytes that a cursor may take: it may name a user and a record."""
 
 
 async def create(
@@ -74,7 +80,7 @@ async def create(
         raise Rejected("refused", _OFF[why])
     await publisher.publish_turn(turn)
     entry = await _wait_for_entry(Key(turn.user_id, entry_id(turn.user_id, turn.space, turn.turn_id or "")), store)
-    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
+    return EntryReply(entry=shown(entry))
 
 
 def turn_of(request: CreateRequest, longest: int) -> Turn:
@@ -83,22 +89,8 @@ def turn_of(request: CreateRequest, longest: int) -> Turn:
         raise Rejected("invalid_request", why)
     if request.persona_id == EVERY_PERSONA:
         raise Rejected("invalid_request", NO_PERSONA)
-    return Turn(
-        user_id=request.user_id,
-        role="user",
-        text=request.text,
-        space=request.space,
-        conversation_id=NOTES,
-        created_at=datetime.now(UTC),
-        manually_saved=request.manually_saved,
-        type=request.type,
-        tags=request.tags,
-        source_ids=request.source_ids,
-        persona_id=request.persona_id,
-        speaker=request.speaker,
-        correlation_id=request.correlation_id,
-        turn_id=_turn_id(request),
-    )
+    said = {"role": "user", "conversation_id": NOTES, "created_at": datetime.now(UTC), "turn_id": _turn_id(request)}
+    return Turn.model_validate({**request.model_dump(), **said})
 
 
 def _turn_id(request: CreateRequest) -> str:
@@ -182,8 +174,7 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     """One entry of the user; see `entry_meant`."""
     if await is_hidden(store, request.user_id):
         raise no_entry(request.id)
-    entry = await entry_meant(request.user_id, request.id, store)
-    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
+    return EntryReply(entry=shown(await entry_meant(request.user_id, request.id, store)))
 
 
 async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
@@ -194,38 +185,18 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
     """
     if request.q is not None and request.status != "active":
         raise Rejected("invalid_request", "q: only active entries can be looked for by their words")
-    selection = Selection(
-        user_id=request.user_id,
-        space=request.space,
-        persona_id=request.persona_id,
-        status=request.status,
-        words=request.q,
-        types=request.types,
-        tags=request.tags,
-        theme=request.theme,
-        conversation_id=request.conversation_id,
-        pinned=request.pinned,
-        manually_saved=request.manually_saved,
-    )
     if await is_hidden(store, request.user_id):
-        return ListReply(items=(), next_cursor=None, total_count=0, correlation_id=request.correlation_id)
-    try:
-        page = await store.page(selection, limit=request.limit, cursor=request.cursor)
-    except ValueError as error:
-        raise Rejected("invalid_request", f"cursor: {error}") from error
-    return ListReply(
-        items=tuple(map(shown, page.entries)),
-        next_cursor=page.cursor,
-        total_count=page.total,
-        correlation_id=request.correlation_id,
-    )
+        return ListReply(items=(), next_cursor=None, total_count=0)
+    selection = Selection(words=request.q, **request.model_dump(exclude=_OF_THE_PAGE))
+    page = await asked_for(store.page(selection, limit=request.limit, cursor=request.cursor))
+    return ListReply(items=tuple(map(shown, page.entries)), next_cursor=page.cursor, total_count=page.total)
 
 
-async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, store: TextStore) -> ListReply:
-    """The page with as many entries as fit into so many bytes; of one that does not fit alone, a part."""
+async def shorten_page(request: Q, reply: Pages, room: int, *, ask: Callable[[Q], Awaitable[Pages]]) -> Pages:
+    """The page with as many items as fit into so many bytes; of one that does not fit alone, a part."""
     room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
-    fitting = how_many_fit([size_of(entry) for entry in reply.items], room)
-    shorter = await list_entries(request.model_copy(update={"limit": max(1, fitting)}), store=store)
+    fitting = how_many_fit([size_of(one) for one in reply.items], room)
+    shorter = await ask(request.model_copy(update={"limit": max(1, fitting)}))
     if fitting:
         return shorter
     return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
@@ -245,22 +216,17 @@ async def shorten_entry(request: Request, reply: EntryReply, room: int) -> Entry
 
 
 async def status(
-    user_id: str | None,
-    *,
-    store: TextStore,
-    vectors: VectorStore | None,
-    enriches: bool,
-    embedder: Embedder | None = None,
+    user_id: str | None, *, stores: Stores, enriches: bool, embedder: Embedder | None = None
 ) -> StatusReply:
     """Count turns, entries and vectors, of one user or of all. Work that this profile never does is not pending.
 
     While anything waits for its vector the model is asked for one, as nobody else here may have noticed that it is
     away.
     """
-    counts = await store.counts(user_id)
-    found, degraded = await _vectors(vectors, user_id)
+    counts = await stores.text.counts(user_id)
+    found, degraded = await _vectors(stores.vectors, user_id)
     unenriched = counts.unenriched if enriches else 0
-    unembedded = counts.unembedded if vectors is not None else 0
+    unembedded = counts.unembedded if stores.vectors is not None else 0
     if unembedded and embedder is not None and not degraded:
         degraded = await _missing_model(embedder)
     return StatusReply(

@@ -14,11 +14,10 @@ from contracts.v1.conflicts import (
     ResolveRequest,
     Statement,
 )
-from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.commands import entry_meant, no_entry
-from services.curate.privacy import DataStores
-from services.curate.reconcile import Say
+from services.curate.stores import Stores, asked_for
 from services.shared.changes import change_entries, change_record
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -45,20 +44,17 @@ async def list_conflicts(request: ConflictsRequest, *, store: TextStore) -> Conf
         Rejected: the cursor is not one of ours.
     """
     if await is_hidden(store, request.user_id):
-        return ConflictsReply(items=(), correlation_id=request.correlation_id)
+        return ConflictsReply(items=())
     items: list[Conflict] = []
     cursor = request.cursor
     while True:
         room = min(_PAGE, request.limit - len(items))
-        try:
-            page = await store.page_records("conflict", user_id=request.user_id, limit=room, cursor=cursor)
-        except ValueError as error:
-            raise Rejected("invalid_request", f"cursor: {error}") from error
+        page = await asked_for(store.page_records("conflict", user_id=request.user_id, limit=room, cursor=cursor))
         open_ = [record for record in page.records if _is_open(record, request.space)]
         items += await _shown(request, open_, store)
         cursor = page.cursor
         if cursor is None or len(items) >= request.limit:
-            return ConflictsReply(items=tuple(items), next_cursor=cursor, correlation_id=request.correlation_id)
+            return ConflictsReply(items=tuple(items), next_cursor=cursor)
 
 
 def _is_open(record: Record, space: str | None) -> bool:
@@ -85,7 +81,7 @@ def _statement(entry: Entry) -> Statement:
     return Statement(id=entry.id, text=entry.text[:_LONGEST_TEXT], said_at=entry.last_said_at, status=entry.status)
 
 
-async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> ResolveReply:
+async def resolve(request: ResolveRequest, *, stores: Stores) -> ResolveReply:
     """Keep what the user decides. Broken off, the same request completes it.
 
     Raises:
@@ -98,13 +94,13 @@ async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> R
     now: _Now = "at odds" if request.keep == "open" else "beside" if len(holds) > 1 else "over"
     for one, other in ((newer, older), (older, newer)):
         if one in holds:
-            await _keep(one, other, stores.text, say, now)
+            await _keep(one, other, stores, now)
     for one, other in ((newer, older), (older, newer)):
         if one not in holds:
             await _put_away(one, other, stores)
     read = await stores.text.get([newer, older])
     sides = [_statement(read[entry.id]) for entry in (newer, older)]
-    return ResolveReply(newer=sides[0], older=sides[1], correlation_id=request.correlation_id)
+    return ResolveReply(newer=sides[0], older=sides[1])
 
 
 async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry]:
@@ -126,7 +122,7 @@ async def _decide(request: ResolveRequest, newer: Entry, older: Entry, store: Te
     await change_record(store, key, lambda held: None if held is not None and held.body == body else record)
 
 
-async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, now: _Now) -> None:
+async def _keep(one: Entry, other: Entry, stores: Stores, now: _Now) -> None:
     """Have an entry in use, in place of the other one, beside it, or as what it cannot be true with; found by its
     meaning again once it is embedded."""
 
@@ -142,17 +138,16 @@ async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, now: _Now)
         new = new.model_copy(update=without)
         return new if new != entry else None
 
-    (changed,) = await change_entries(store, [one], kept) or [one]
+    (changed,) = await change_entries(stores.text, [one], kept) or [one]
     if changed.status == "active" and changed.embedding_state == "pending":
-        ref = EntryRef(user_id=one.user_id, id=one.id)
-        await say([EntryAccepted.of([ref], at=changed.updated_at, cause=f"version {changed.version}")])
+        await stores.tell(EntryAccepted, [changed], cause=f"version {changed.version}")
 
 
-async def _put_away(one: Entry, other: Entry, stores: DataStores) -> None:
+async def _put_away(one: Entry, other: Entry, stores: Stores) -> None:
     """Have an entry out of use; where the other one says which part of it has ended, that part alone."""
     (changed,) = await change_entries(stores.text, [one], lambda entry: _without_what(entry, other)) or [one]
-    if stores.vectors is not None and changed.status != "active":
-        await stores.vectors.remove([one.id])
+    if changed.status != "active":
+        await stores.remove_vectors([one.id])
 
 
 def _without_what(entry: Entry, by: Entry) -> Entry | None:

@@ -51,7 +51,6 @@ async def set_incognito(
         conversation_id=request.conversation_id,
         incognito=mark.incognito,
         until=mark.until,
-        correlation_id=request.correlation_id,
     )
 
 
@@ -73,7 +72,6 @@ async def settings(request: SettingsRequest, *, records: UserRecords, defaults: 
         settings=own.of(request.space, defaults),
         own=own.alone(request.space),
         refuses=(await PreferenceReader(records).of([chat]))[chat].refuse() if chat else None,
-        correlation_id=request.correlation_id,
     )
 
 

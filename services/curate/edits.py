@@ -28,14 +28,11 @@ from contracts.v1.edits import (
     PinRequest,
     UpdateRequest,
 )
-from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted
 from services.curate import privacy
 from services.curate.commands import no_entry, shown, whole_id
-from services.curate.neighbour_tags import take_back_tags
-from services.curate.privacy import DataStores
-from services.curate.reconcile import Say
 from services.curate.rollups import RollUps
-from services.shared.backoff import backoff_seconds
+from services.curate.stores import Stores, until_done
 from services.shared.changes import change_entries
 from services.shared.dedup.repeats import find_canonical
 from services.shared.erasures import is_hidden
@@ -48,9 +45,8 @@ from services.shared.lifecycle.sayings import not_said_in
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 100
-_LONGEST_PAUSE = 0.05  # seconds
 _AT_ONCE = 8
+_EDITED = {"text", "type", "tags", "themes", "manually_saved", "redact"}
 _FORGOTTEN = "it was forgotten on request, and is not to be remembered again so soon"
 
 
@@ -63,8 +59,7 @@ class Editor:
     of what says something else now, for a language model to read it.
     """
 
-    stores: DataStores
-    say: Say
+    stores: Stores
     finishing: Callable[[Key, Callable[[], Awaitable[object]]], AbstractContextManager[None]]
     refuse_for: timedelta
     longest: int
@@ -76,7 +71,7 @@ class Editor:
         Raises:
             Rejected: there is none of this id, or it is out of use.
         """
-        return _reply(request, await self._changed(await self._key(request, request.id), pinned))
+        return _reply(await self._changed(await self._key(request, request.id), pinned))
 
     async def unpin(self, request: PinRequest) -> EntryReply:
         """Unpin an entry of the user.
@@ -84,7 +79,7 @@ class Editor:
         Raises:
             Rejected: there is none of this id.
         """
-        return _reply(request, await self._changed(await self._key(request, request.id), unpinned))
+        return _reply(await self._changed(await self._key(request, request.id), unpinned))
 
     async def update(self, request: UpdateRequest) -> EntryReply:
         """Correct an entry of the user. Broken off at any point, the same request completes it.
@@ -103,16 +98,8 @@ class Editor:
             return await again()
 
     async def _update(self, request: UpdateRequest, key: Key) -> EntryReply:
-        edit = Edit(
-            text=request.text,
-            type=request.type,
-            tags=request.tags,
-            themes=request.themes,
-            manually_saved=request.manually_saved,
-            redact=request.redact,
-            by=request.by or "user",
-        )
-        return _reply(request, await self._edit(key, edit, request.version))
+        edit = Edit(**request.model_dump(include=_EDITED), by=request.by or "user")
+        return _reply(await until_done(lambda: self._edit(key, edit, request.version), "entry"))
 
     async def forget(self, request: ForgetRequest) -> ForgetReply:
         """Forget an entry of the user; see `privacy.forget`."""
@@ -120,7 +107,7 @@ class Editor:
         return await self._forget(request.model_copy(update={"id": id_}))
 
     async def _forget(self, request: ForgetRequest) -> ForgetReply:
-        again = partial(RollUps(self.stores, self.say).forget, request, refuse_for=self.refuse_for)
+        again = partial(RollUps(self.stores).forget, request, refuse_for=self.refuse_for)
         with self.finishing(Key(request.user_id, request.id), again):
             return await again()
 
@@ -131,7 +118,7 @@ class Editor:
             Rejected: there is none of this id.
         """
         entry = await self._entry(await self._key(request, request.id))
-        return HistoryReply(id=entry.id, items=versions(entry), correlation_id=request.correlation_id)
+        return HistoryReply(id=entry.id, items=versions(entry))
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
         """Do the same to several entries of the user, each by itself.
@@ -151,7 +138,7 @@ class Editor:
         failures = await asyncio.gather(*(self._try(request, id_, turns) for id_ in ids))
         failed = tuple(failure for failure in failures if failure is not None)
         done = tuple(id_ for id_, failure in zip(ids, failures, strict=True) if failure is None)
-        return BulkReply(done=done, failed=failed, correlation_id=request.correlation_id)
+        return BulkReply(done=done, failed=failed)
 
     async def _try(self, request: BulkRequest, id_: str, turns: asyncio.Semaphore) -> BulkFailure | None:
         try:
@@ -192,7 +179,7 @@ class Editor:
         return Key(request.user_id, await whole_id(request.user_id, id_, self.stores.text))
 
     async def _entry(self, key: Key) -> Entry:
-        entry = (await self.stores.text.get([key])).get(key.id)
+        entry = await self.stores.entry(key)
         if entry is None or entry.status == "forgotten":
             raise no_entry(key.id)
         return entry
@@ -209,21 +196,19 @@ class Editor:
         await self._refresh(changed[0])
         return changed[0]
 
-    async def _edit(self, key: Key, edit: Edit, version: int | None) -> Entry:
-        for attempt in range(1, _ATTEMPTS + 1):
-            entry = await self._entry(key)
-            _check_in_use(entry)
-            new = edited(entry, edit, datetime.now(UTC)) or entry
-            if new is entry and not edit.redact:
-                return entry
-            if new is not entry and version is not None and not entry.edited_version <= version <= entry.version:
-                raise Rejected("conflict", f"it was changed since version {version}: read it again")
-            known_similar = await self._known_similar(entry, new)
-            change = Change(entry, _to_embed(new) if edit.redact else new, known_similar)
-            if stored := await self._store(change, edit):
-                return stored
-            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
-        raise Unavailable("others keep changing the same entry: try again")
+    async def _edit(self, key: Key, edit: Edit, version: int | None) -> Entry | None:
+        """The entry as it is edited; None when others changed it meanwhile."""
+        entry = await self._entry(key)
+        _check_in_use(entry)
+        new = edited(entry, edit, datetime.now(UTC)) or entry
+        if new is entry and not edit.redact:
+            return entry
+        if new is not entry and version is not None and not entry.edited_version <= version <= entry.version:
+            raise Rejected("conflict", f"it was changed since version {version}: read it again")
+        known_similar = await self._known_similar(entry, new)
+        if edit.redact:  # beside its vector may be a copy of what it said
+            new = new.model_copy(update={"embedding_state": "pending"})
+        return await self._store(Change(entry, new, known_similar), edit)
 
     async def _known_similar(self, entry: Entry, new: Entry) -> frozenset[str] | None:
         """The entries that a new text was compared with; None where it makes the same statement as before.
@@ -255,13 +240,13 @@ class Editor:
         if edit.redact:
             until = datetime.now(UTC) + self.refuse_for
             await privacy.forget_facts_of(new, self.stores, until=until)
-            await RollUps(self.stores, self.say).have_forgotten([new], until=until)
+            await RollUps(self.stores).have_forgotten([new], until=until)
         elif new.text != change.old.text:
             await self._put_facts_away(new)
         if new.text != change.old.text and self.wants_reading is not None:
             await self.wants_reading(new)
         if (new.text, new.tags) != (change.old.text, change.old.tags):
-            await take_back_tags([new], store=self.stores.text, vectors=self.stores.vectors)
+            await self.stores.take_back_tags([new])
         if edit.redact or new.text != change.old.text:
             await self._embed_anew(new, must=edit.redact)
         else:
@@ -274,30 +259,21 @@ class Editor:
         """Take out of use what a model drew from an entry that says something else now."""
         facts = await self.stores.text.get(fact_keys(entry))
         gone = await change_entries(self.stores.text, facts.values(), lambda one: superseded_if_active(one, entry))
-        if gone and self.stores.vectors is not None:
-            with suppress(Unavailable):  # reconciling removes them later
-                await self.stores.vectors.remove([one.id for one in gone])
+        with suppress(Unavailable):  # reconciling removes them later
+            await self.stores.remove_vectors([one.id for one in gone])
 
     async def _embed_anew(self, entry: Entry, *, must: bool) -> None:
         """Remove the vector of what it said before, and send it on its way; with `must` that has to be gone now."""
-        if self.stores.vectors is not None:
-            with suppress(*(() if must else (Unavailable,))):  # otherwise the next vector replaces it
-                await self.stores.vectors.remove([entry.id])
-        ref = EntryRef(user_id=entry.user_id, id=entry.id)
-        await self.say([EntryAccepted.of([ref], at=entry.updated_at, cause=f"version {entry.version}")])
+        with suppress(*(() if must else (Unavailable,))):  # otherwise the next vector replaces it
+            await self.stores.remove_vectors([entry.id])
+        await self.stores.tell(EntryAccepted, [entry], cause=f"version {entry.version}")
 
     async def _refresh(self, entry: Entry) -> None:
         """Have its vector filtered by what it is now; while that cannot be, reconciling does it later."""
-        if self.stores.vectors is not None and entry.embedding_state == "ready":
-            try:
-                await self.stores.vectors.refresh([entry])
-            except Unavailable as error:
-                log.warning("vector_not_refreshed", extra={"cause": str(error)})
-
-
-def _to_embed(entry: Entry) -> Entry:
-    """The entry, to be embedded anew: beside its vector may be a copy of what it said."""
-    return entry.model_copy(update={"embedding_state": "pending"})
+        try:
+            await self.stores.refresh_vectors([entry])
+        except Unavailable as error:
+            log.warning("vector_not_refreshed", extra={"cause": str(error)})
 
 
 def _check_in_use(entry: Entry) -> None:
@@ -310,8 +286,8 @@ def _tagged(entry: Entry, now: datetime, *, add: tuple[str, ...] = (), take: tup
     return edited(entry, Edit(tags=(*tags, *add)), now)
 
 
-def _reply(request: Request, entry: Entry) -> EntryReply:
-    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
+def _reply(entry: Entry) -> EntryReply:
+    return EntryReply(entry=shown(entry))
 
 
 def versions(entry: Entry) -> tuple[EntryVersion, ...]:

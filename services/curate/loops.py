@@ -43,7 +43,6 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
         items=tuple(wanted[: request.limit]),
         total_count=len(wanted),
         left_out=left_out,
-        correlation_id=request.correlation_id,
     )
 
 
@@ -110,7 +109,7 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
     found = _found(entries, await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
     loop = next(one for one in found if one.id == request.id)
     state = {} if request.state is None else {"state": request.state, "decided": True, "closed_by": None}
-    return SettleReply(loop=loop.model_copy(update=state), correlation_id=request.correlation_id)
+    return SettleReply(loop=loop.model_copy(update=state))
 
 
 async def _telling(key: Key, store: TextStore) -> Entry | None:

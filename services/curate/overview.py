@@ -1,134 +1,26 @@
-"""A user's memory as a whole: themes, a summary, an export page by page. Stores are ports."""
+"""A user's memory as a whole: a summary, an export page by page. The store is a port."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from contracts.ports import Conversation, Key, Overview, Place, Record, RecordKey, Selection, TextStore
-from contracts.v1.control import EVERY_SPACE
-from contracts.v1.entries import Entry
-from contracts.v1.overview import (
-    ExportReply,
-    ExportRequest,
-    SummaryReply,
-    SummaryRequest,
-    Theme,
-    ThemeRemoveReply,
-    ThemeRemoveRequest,
-    ThemeReply,
-    ThemeSaveRequest,
-    ThemesReply,
-    ThemesRequest,
-)
+from contracts.ports import Overview, Place, TextStore
+from contracts.v1.overview import ExportReply, ExportRequest, SummaryReply, SummaryRequest
 from services.curate import sessions
-from services.curate.privacy import DataStores
 from services.curate.summary_writer import SummaryWriter
-from services.shared.changes import change_entries, change_record
 from services.shared.commands import archive, transfer
 from services.shared.commands.archive import Tally
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from services.shared.lifecycle.editing import Edit, edited
 from services.shared.lifecycle.fitting import how_many_fit, size_of
-from services.shared.preferences import PreferenceReader
 
-_PAGE = 200
 _NAMED = 3
 _CURSOR = 2000
 """Bytes that a cursor may take."""
-
-
-async def list_themes(request: ThemesRequest, *, store: TextStore) -> ThemesReply:
-    """The themes that are described, and those that entries are filed under."""
-    if await is_hidden(store, request.user_id):
-        return ThemesReply(items=(), correlation_id=request.correlation_id)
-    counts = (await store.overview(request.user_id, request.space, request.persona_id)).themes
-    described = {record.name: record for record in await store.records(request.user_id, "theme")}
-    themes = [_theme(slug, described.get(slug), counts) for slug in {*described, *counts}]
-    items = tuple(sorted(themes, key=lambda theme: (-theme.count, theme.slug)))
-    return ThemesReply(items=items, correlation_id=request.correlation_id)
-
-
-def _theme(slug: str, record: Record | None, counts: Mapping[str, int]) -> Theme:
-    body = record.body if record else {"display_name": slug}
-    return Theme(slug=slug, count=counts.get(slug, 0), **body)
-
-
-async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeReply:
-    """Describe a theme, and file entries under it; of those that are not there any more nothing is said.
-
-    Raises:
-        Rejected: memory is off wherever the user has any.
-        Unavailable: others keep describing it, or the user is being erased.
-    """
-    store = stores.text
-    if await is_off(request.user_id, store):
-        raise Rejected("refused", "memory is off: turn it on with memory.settings, then save the theme again")
-    body = {"display_name": request.display_name, "description": request.description}
-    new = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
-    key = RecordKey(request.user_id, "theme", request.slug)
-    record = await change_record(store, key, lambda held: None if held is not None and held.body == body else new)
-    if request.ids and not await is_hidden(store, request.user_id):
-        entries = await store.get([Key(request.user_id, id_) for id_ in dict.fromkeys(request.ids)])
-        await _filed(tuple(entries.values()), stores, lambda themes: (*themes, request.slug))
-    counts = (await store.overview(request.user_id)).themes
-    return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
-
-
-async def is_off(user_id: str, store: TextStore) -> bool:
-    """Whether memory is off in every space where a user has or decided anything, and in the default one.
-
-    Raises:
-        Unavailable: the store is away.
-    """
-    used = {one.space for one in await store.spaces(user_id)}
-    decided = {record.name for record in await store.records(user_id, "settings")} - {EVERY_SPACE}
-    places = [Conversation(user_id, space, "") for space in {"default", *used, *decided}]
-    return all(one.refuse() for one in (await PreferenceReader(store).of(places)).values())
-
-
-async def remove_theme(request: ThemeRemoveRequest, *, stores: DataStores) -> ThemeRemoveReply:
-    """Take a theme off its entries, and then its description. Broken off, the same request completes it.
-
-    Raises:
-        Rejected: the user has no such theme.
-    """
-    if await is_hidden(stores.text, request.user_id):
-        raise _no_theme(request.slug)
-    entries, selection = 0, Selection(request.user_id, theme=request.slug)
-    while found := (await stores.text.page(selection, limit=_PAGE, cursor=None)).entries:
-        entries += len(await _take_off(request.slug, found, stores))
-    described = await stores.text.remove_records(request.user_id, "theme", [request.slug])
-    if not entries and not described:
-        raise _no_theme(request.slug)
-    return ThemeRemoveReply(slug=request.slug, entries=entries, correlation_id=request.correlation_id)
-
-
-async def _take_off(slug: str, entries: tuple[Entry, ...], stores: DataStores) -> list[Entry]:
-    return await _filed(entries, stores, lambda themes: tuple(theme for theme in themes if theme != slug))
-
-
-async def _filed(
-    entries: tuple[Entry, ...], stores: DataStores, under: Callable[[tuple[str, ...]], tuple[str, ...]]
-) -> list[Entry]:
-    def changed(entry: Entry) -> Entry | None:
-        themes = tuple(dict.fromkeys(under(entry.themes)))
-        if entry.status != "active" or themes == entry.themes:
-            return None
-        return edited(entry, Edit(themes=themes), datetime.now(UTC))
-
-    done = await change_entries(stores.text, entries, changed)
-    if stores.vectors is not None:
-        await stores.vectors.refresh([entry for entry in done if entry.embedding_state == "ready"])
-    return done
-
-
-def _no_theme(slug: str) -> Rejected:
-    return Rejected("not_found", f"there is no theme {slug!r}")
 
 
 async def summarize(request: SummaryRequest, *, store: TextStore, writer: SummaryWriter | None = None) -> SummaryReply:
@@ -147,7 +39,6 @@ async def summarize(request: SummaryRequest, *, store: TextStore, writer: Summar
         states=_most_first(found.states),
         latest=found.latest,
         spine=await sessions.spine(request.user_id, request.space, persona, store=store, writer=writer),
-        correlation_id=request.correlation_id,
     )
 
 
@@ -211,9 +102,9 @@ async def export(request: ExportRequest, *, store: TextStore) -> ExportReply:
             tally = tally.plus(line)
             if len(lines) >= request.limit:
                 cursor = _cursor(line, tally)
-                return ExportReply(lines=tuple(lines), next_cursor=cursor, correlation_id=request.correlation_id)
+                return ExportReply(lines=tuple(lines), next_cursor=cursor)
     lines.append(_text(archive.End(end=tally)))
-    return ExportReply(lines=tuple(lines), correlation_id=request.correlation_id)
+    return ExportReply(lines=tuple(lines))
 
 
 def _text(line: archive.Line) -> str:

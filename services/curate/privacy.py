@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import (
@@ -23,22 +23,19 @@ from contracts.ports import (
     UNBOUNDED,
     Erasure,
     Forgotten,
-    InFlight,
     InFlightCounts,
     Key,
     Record,
     RecordKind,
-    Scope,
     Selection,
     TextStore,
     Traces,
     Unavailable,
-    VectorStore,
 )
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReceipt, ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
-from services.curate.neighbour_tags import take_back_tags
+from services.curate.stores import Stores, entries_in
 from services.shared.changes import change_entries, change_record
 from services.shared.context.embedding import embed_again
 from services.shared.decided import drop_settled
@@ -63,21 +60,11 @@ _OTHERS = timedelta(seconds=10)
 _MARGIN = 0.3
 """Seconds before the caller's deadline at which a receipt is sent."""
 
-_PAGE = 500
 _MOST_COVERED = 64
 """Earlier requests that one erasure takes over, so that each of them can be asked about."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataStores:
-    """The places where anything of a user may be: both stores, and the bus."""
-
-    text: TextStore
-    vectors: VectorStore | None
-    in_flight: InFlight
-
-
-async def until_heard(user_id: str, stores: DataStores, *, patience: float = 5.0) -> None:
+async def until_heard(user_id: str, stores: Stores, *, patience: float = 5.0) -> None:
     """Wait until all that the bus promised to keep of a user is a memory, or was refused; for a while at most.
 
     Who asks at once to forget what they just said means it, and not what they said before.
@@ -91,7 +78,7 @@ async def until_heard(user_id: str, stores: DataStores, *, patience: float = 5.0
                 await asyncio.sleep(_HEARD_SOON)
 
 
-async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: timedelta) -> ForgetReply:
+async def forget(request: ForgetRequest, *, stores: Stores, refuse_for: timedelta) -> ForgetReply:
     """Leave nothing of an entry but a tombstone, and refuse its statement for a while, unless it may return.
 
     Broken off at any point, the same request completes it.
@@ -108,9 +95,9 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         raise no_entry(request.id)
     (gone,) = forgotten
     await drop_settled([gone.tombstone], stores.text)
-    await take_back_tags([gone.tombstone], store=stores.text, vectors=stores.vectors)
+    await stores.take_back_tags([gone.tombstone])
     await forget_facts_of(gone.tombstone, stores, until=until)
-    vectors = await _vectors_of(gone.tombstone, stores.vectors)
+    vectors = len(await stores.vectors_of([gone.tombstone]))
     messages = await stores.in_flight.drop(request.user_id, gone.turns)
     left = await _without_vectors(gone, stores, traces)
     receipt = ForgetReceipt(
@@ -123,10 +110,10 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         dead_letters=dropped + messages.dead_letters,
         left=left,
     )
-    return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
+    return ForgetReply(receipt=receipt)
 
 
-async def forget_facts_of(entry: Entry, stores: DataStores, *, until: datetime | None) -> None:
+async def forget_facts_of(entry: Entry, stores: Stores, *, until: datetime | None) -> None:
     """Forget the facts that a model drew from an entry, also those that became another's repeat.
 
     The log has no words of its turn any more, so what is decided from here on is refused; what was being decided before
@@ -155,37 +142,30 @@ def traces_of(entries: Iterable[Entry]) -> Traces:
     return Traces(frozenset((entry.space, digest) for entry in entries for digest in all_digests_of(entry)))
 
 
-async def drop_letters(user_id: str, traces: Traces, stores: DataStores) -> int:
+async def drop_letters(user_id: str, traces: Traces, stores: Stores) -> int:
     """Remove the dead letters of a user that have one of these traces; how many there were."""
     return 0 if traces == NO_TRACES else (await stores.in_flight.drop(user_id, (), traces=traces)).dead_letters
 
 
-async def _without_vectors(gone: Forgotten, stores: DataStores, traces: Traces = NO_TRACES) -> dict[str, int]:
+async def _without_vectors(gone: Forgotten, stores: Stores, traces: Traces = NO_TRACES) -> dict[str, int]:
     """Remove the vectors, also one that was being written meanwhile; what is left of the entry, by place."""
     for _ in range(_ROUNDS):
-        if stores.vectors is not None:
-            await stores.vectors.remove([gone.tombstone.id])
+        await stores.remove_vectors([gone.tombstone.id])
         left = await _left_of(gone, stores, traces)
         if not left["vectors"]:
             break
     return left
 
 
-async def _left_of(gone: Forgotten, stores: DataStores, traces: Traces) -> dict[str, int]:
+async def _left_of(gone: Forgotten, stores: Stores, traces: Traces) -> dict[str, int]:
     entry = gone.tombstone
-    kept = (await stores.text.get([entry])).get(entry.id)
+    kept = await stores.entry(Key(entry.user_id, entry.id))
     in_flight = await stores.in_flight.count(entry.user_id, gone.turns, traces=traces)
     return {
         "entries": int(kept is not None and kept.status != "forgotten"),
-        "vectors": await _vectors_of(entry, stores.vectors),
+        "vectors": len(await stores.vectors_of([entry])),
         **by_place(in_flight),
     }
-
-
-async def _vectors_of(entry: Entry, vectors: VectorStore | None) -> int:
-    if vectors is None:
-        return 0
-    return len(await vectors.fetch(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
 
 
 def by_place(found: InFlightCounts) -> dict[str, int]:
@@ -193,13 +173,13 @@ def by_place(found: InFlightCounts) -> dict[str, int]:
     return {"waiting messages": found.turns, "dead letters": found.dead_letters}
 
 
-async def compact(stores: DataStores) -> bool:
+async def compact(stores: Stores) -> bool:
     """Have the files of both stores written without removed words; whether none are left."""
     text_is_clean = await stores.text.compact()
     return (stores.vectors is None or await stores.vectors.compact()) and text_is_clean
 
 
-async def begin(user_id: str, *, stores: DataStores) -> Erasure:
+async def begin(user_id: str, *, stores: Stores) -> Erasure:
     """Mark a user durably: turns that are published by now are refused from here on.
 
     Raises:
@@ -214,7 +194,7 @@ async def begin(user_id: str, *, stores: DataStores) -> Erasure:
             return bounded
 
 
-async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
+async def complete(erasure: Erasure, *, stores: Stores) -> Erasure:
     """Remove everything of an erasure, and its mark when looking again finds nothing; returns the last mark.
 
     It ends early when the mark was replaced by a newer one, or removed by another process.
@@ -231,14 +211,14 @@ async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
     return erasure
 
 
-async def _bound(erasure: Erasure, stores: DataStores) -> Erasure | None:
+async def _bound(erasure: Erasure, stores: Stores) -> Erasure | None:
     """Say up to which turn everything is erased: no turn after it was logged before the mark kept it waiting."""
     if erasure.before != UNBOUNDED:
         return erasure
     return await _changed(erasure, replace(erasure, before=await stores.in_flight.last()), stores)
 
 
-async def _keep_account(erasure: Erasure, stores: DataStores) -> Erasure:
+async def _keep_account(erasure: Erasure, stores: Stores) -> Erasure:
     """Keep that the user was erased, before anything of them goes: what was done earlier is written no more."""
     at = erasure.requested_at
 
@@ -249,7 +229,7 @@ async def _keep_account(erasure: Erasure, stores: DataStores) -> Erasure:
     return erasure
 
 
-async def _keep_decisions(erasure: Erasure, stores: DataStores) -> Erasure:
+async def _keep_decisions(erasure: Erasure, stores: Stores) -> Erasure:
     """Keep that nothing is to be kept, before what the user decided goes with all else."""
     kinds: tuple[RecordKind, ...] = ("settings", "incognito")
     for kind in kinds:
@@ -262,7 +242,7 @@ async def _keep(record: Record, store: TextStore) -> None:
     await change_record(store, record.key, lambda _: record)
 
 
-async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:
+async def _count(erasure: Erasure, stores: Stores) -> Erasure | None:
     if erasure.removed:
         return erasure
     waiting = await stores.in_flight.count(erasure.user_id, None)
@@ -270,7 +250,7 @@ async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:
     return await _changed(erasure, replace(erasure, removed={**stored, **by_place(waiting)}), stores)
 
 
-async def _clear(erasure: Erasure, stores: DataStores) -> Erasure | None:
+async def _clear(erasure: Erasure, stores: Stores) -> Erasure | None:
     """Empty text store and vectors, then admit newer turns. A vector store that is away does not keep them out."""
     if erasure.cleared:
         return erasure
@@ -286,7 +266,7 @@ async def _clear(erasure: Erasure, stores: DataStores) -> Erasure | None:
     raise Unavailable("others add to the erased user in the stores")
 
 
-async def _has_no_vectors(user_id: str, stores: DataStores) -> bool:
+async def _has_no_vectors(user_id: str, stores: Stores) -> bool:
     """Remove the vectors of a user; whether none are left."""
     if stores.vectors is None:
         return True
@@ -298,7 +278,7 @@ async def _has_no_vectors(user_id: str, stores: DataStores) -> bool:
         return False
 
 
-async def _make_vectors_anew(erasure: Erasure, stores: DataStores) -> Erasure | None:
+async def _make_vectors_anew(erasure: Erasure, stores: Stores) -> Erasure | None:
     """Remove vectors that could not be removed before, and have those of newer entries made again.
 
     Raises:
@@ -307,16 +287,12 @@ async def _make_vectors_anew(erasure: Erasure, stores: DataStores) -> Erasure | 
     if not erasure.vectors_left or stores.vectors is None:
         return erasure
     await stores.vectors.erase(erasure.user_id)
-    selection, cursor = Selection(erasure.user_id), None
-    while True:
-        page = await stores.text.page(selection, limit=_PAGE, cursor=cursor)
-        await change_entries(stores.text, page.entries, embed_again)
-        if page.cursor is None:
-            return await _changed(erasure, replace(erasure, vectors_left=False), stores)
-        cursor = page.cursor
+    async for entries in entries_in(Selection(erasure.user_id), stores.text):
+        await change_entries(stores.text, entries, embed_again)
+    return await _changed(erasure, replace(erasure, vectors_left=False), stores)
 
 
-async def _empty_bus(erasure: Erasure, stores: DataStores) -> Erasure:
+async def _empty_bus(erasure: Erasure, stores: Stores) -> Erasure:
     for _ in range(_ROUNDS):
         await stores.in_flight.drop(erasure.user_id, None, before=erasure.before)
         if not any(await stores.in_flight.count(erasure.user_id, None, before=erasure.before)):
@@ -325,7 +301,7 @@ async def _empty_bus(erasure: Erasure, stores: DataStores) -> Erasure:
     raise Unavailable("others add to the erased user on the bus")
 
 
-async def _changed(erasure: Erasure, new: Erasure, stores: DataStores) -> Erasure | None:
+async def _changed(erasure: Erasure, new: Erasure, stores: Stores) -> Erasure | None:
     """The new mark; None where the mark is another one by now."""
     return new if await stores.text.record_erasure(erasure.user_id, erasure, new) else None
 
@@ -335,7 +311,7 @@ async def _mark_of(user_id: str, store: TextStore) -> Erasure | None:
     return marks[0] if marks else None
 
 
-async def _stored(user_id: str, stores: DataStores) -> dict[str, int]:
+async def _stored(user_id: str, stores: Stores) -> dict[str, int]:
     """How much of a user the stores hold now; a vector store that is away counts as empty."""
     found = {**await stores.text.count_remaining(user_id), "vectors": 0}
     if stores.vectors is not None:
@@ -347,7 +323,7 @@ async def _stored(user_id: str, stores: DataStores) -> dict[str, int]:
 class Eraser:
     """Erases on request, and completes erasures begun here or elsewhere; `ended` is called with each user erased."""
 
-    def __init__(self, stores: DataStores, ended: Callable[[str], None] = lambda user_id: None) -> None:
+    def __init__(self, stores: Stores, ended: Callable[[str], None] = lambda user_id: None) -> None:
         self._stores = stores
         self._ended = ended
         self._under_way: dict[str, asyncio.Task[Erasure | None]] = {}
@@ -438,7 +414,7 @@ class Eraser:
             swept=swept,
             requested_at=mark.requested_at,
         )
-        return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
+        return EraseReply(receipt=receipt)
 
     async def _have_compacted(self, within: float) -> bool:
         """Compact; whether that was done in time. It goes on by itself."""
@@ -462,7 +438,7 @@ class Eraser:
             state="under_way",
             requested_at=mark.requested_at,
         )
-        return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
+        return EraseReply(receipt=receipt)
 
     async def _left(self, mark: Erasure) -> Mapping[str, int]:
         """Counts of what is left of the user; the counts from the beginning where counting takes too long."""

@@ -1,24 +1,50 @@
-"""What is known of a user: facts computed from their entries whenever they are asked for. The store is a port."""
+"""What is known of a user: facts computed from their entries whenever they are asked for, and given at the start.
+
+What the user says of a fact is kept in the entry in which it was read. The store is a port.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from contracts.errors import Unavailable
 from contracts.ports import Selection, TextStore
+from contracts.v1.claims import ClaimId
+from contracts.v1.commands import CreateRequest, EntryReply
 from contracts.v1.entries import Entry
-from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
+from contracts.v1.profile import (
+    Card,
+    DecideReply,
+    DecideRequest,
+    FormerValue,
+    ProfileFact,
+    ProfileReply,
+    ProfileRequest,
+    SeededFact,
+    SeedReply,
+    SeedRequest,
+)
+from services.curate.commands import entry_meant
 from services.curate.sessions import newest_in
+from services.shared.changes import change_entries
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected, outward
 from services.shared.knowledge.facts import IMPORTANT, Known, by_entity, ids_of, known_of, since
 from services.shared.knowledge.people import Decisions, People
 from services.shared.knowledge.profile import ClaimedFact, kind_of
+from services.shared.lifecycle.decided_claims import claim_at, decided
 from services.shared.lifecycle.fitting import how_many_fit, size_of
 from services.shared.tasks import apart
-from services.shared.told import read_told
+from services.shared.told import as_told, read_told
 
+SOURCE = "seeded_profile"
+"""The source of entries that were given at the start."""
+
+_AT_ONCE = 8
 _MOST = 2000
 """Entries of each status that are read, those said last first."""
 
@@ -56,13 +82,7 @@ async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
     """What the user's entries state of them, and of the people, projects and appointments around them."""
     found = await read(request.user_id, request.space, request.persona_id, store=store, as_of=request.as_of)
     facts = tuple(map(_shown, found.known))
-    return ProfileReply(
-        cards=_cards(facts),
-        facts=facts,
-        entries_read=len(found.entries),
-        left_out=found.left_out,
-        correlation_id=request.correlation_id,
-    )
+    return ProfileReply(cards=_cards(facts), facts=facts, entries_read=len(found.entries), left_out=found.left_out)
 
 
 def _shown(known: Known) -> ProfileFact:
@@ -112,3 +132,57 @@ async def shorten_profile(_: ProfileRequest, reply: ProfileReply, room: int) -> 
     fitting = how_many_fit([3 * size_of(fact) // 2 for fact in reply.facts], room)  # a card repeats a fact in part
     facts = reply.facts[:fitting]
     return reply.model_copy(update={"facts": facts, "cards": _cards(facts), "truncated": True})
+
+
+async def decide(request: DecideRequest, *, store: TextStore, now: datetime | None = None) -> DecideReply:
+    """Keep with its entry whether a fact is so.
+
+    Raises:
+        Rejected: there is no such fact.
+        Unavailable: others keep changing the entry, or the user is being erased.
+    """
+    asked = ClaimId.read(request.id)
+    if asked is None or await is_hidden(store, request.user_id):
+        raise _nothing(request.id)
+    entry = await entry_meant(request.user_id, asked.entry_id, store)
+    told = await as_told(entry, store)
+    claim = claim_at(told, asked.value, asked.slot) if told.status in ("active", "superseded") else None
+    if claim is None:
+        raise _nothing(request.id)
+    at = now or datetime.now(UTC)
+
+    def change(one: Entry) -> Entry | None:
+        if one.text != told.text:
+            raise _nothing(request.id)
+        return decided(one, claim, request.is_so, at)
+
+    await change_entries(store, [entry], change)
+    named = ClaimId(entry.id, claim.value, claim.slot)
+    return DecideReply(id=str(named), is_so=request.is_so)
+
+
+def _nothing(id_: str) -> Rejected:
+    return Rejected("not_found", f"there is no fact of the id {id_!r} that can be decided: ask for the profile anew")
+
+
+async def seed(request: SeedRequest, *, create: Callable[[CreateRequest], Awaitable[EntryReply]]) -> SeedReply:
+    """Remember these facts; of what cannot be remembered, or not in time, the reason is told."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(text: str) -> SeededFact:
+        async with room:
+            try:
+                reply = await create(_creation(request, text))
+            except Rejected as error:
+                return SeededFact(text=text, refused=str(error))
+            except Unavailable as error:
+                return SeededFact(text=text, refused=outward(str(error)))
+            return SeededFact(text=text, id=reply.entry.id)
+
+    found = await asyncio.gather(*(one(text) for text in dict.fromkeys(request.facts)))
+    return SeedReply(items=tuple(found))
+
+
+def _creation(request: SeedRequest, text: str) -> CreateRequest:
+    whose = request.model_dump(include={"user_id", "space", "persona_id"})
+    return CreateRequest(text=text, source_ids=(SOURCE,), correlation_id=SOURCE, **whose)

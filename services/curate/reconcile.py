@@ -1,10 +1,10 @@
-"""Compare log, entries and vectors, a page at a time, and put differences right. Stores and bus are ports."""
+"""Compare log, entries and vectors, a page at a time, and put differences right. Read anew what another reader read."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -13,12 +13,13 @@ from typing import Annotated
 from annotated_types import Len
 from pydantic import TypeAdapter
 
-from contracts.ports import Key, LogRecord, Place, ProposalRecord, TextStore, VectorStore
+from contracts.ports import Key, LogRecord, Place, ProposalRecord, TextStore
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
-from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
+from contracts.v1.entries import Entry, EntryEnriched, EntryProposed
 from contracts.v1.turns import Proposal, entry_id
+from services.curate.stores import Stores, in_steps
 from services.shared.changes import change_entries
-from services.shared.context.embedding import embed_again, out_of_use
+from services.shared.context.embedding import embed_again, is_to_be_read, out_of_use
 from services.shared.dedup.repeats import find_canonical
 from services.shared.errors import Rejected
 from services.shared.lifecycle.pinning import pinned
@@ -32,19 +33,12 @@ _MOST_OPEN = 10_000
 _COMPARED_AT_ONCE = 16
 """Long entries that are looked up and compared in one go: some 50 ms."""
 
+_READ_AT_ONCE = 64
+"""Entries that are on their way to be read anew: a turn that comes meanwhile waits for no more."""
+
+_LOOK_EVERY = 0.5
+_PATIENCE = 60.0
 _CURSOR = TypeAdapter(Annotated[list[str], Len(min_length=1)])
-
-Say = Callable[[Sequence[EntryEvent]], Awaitable[None]]
-"""Publishes events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """The stores that are compared, and the way to set work going again."""
-
-    text: TextStore
-    vectors: VectorStore | None
-    say: Say
 
 
 async def reconcile(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
@@ -82,14 +76,14 @@ async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
         await _embed_again(wrong, stores)
     after = entries[-1].id if len(entries) == request.limit else None
     differ = [*_differ("without_vector", wrong), *_differ("near_copy", [copy for copy, _ in copies.values()])]
-    return _reply(request, len(entries), differ, after)
+    return ReconcileReply(looked_at=len(entries), differences=tuple(differ), after=after)
 
 
 async def _embed_again(wrong: Sequence[Entry], stores: Stores) -> None:
     if stores.vectors is not None and wrong:
         missing = await stores.vectors.refresh(wrong)
         again = await change_entries(stores.text, [entry for entry in wrong if entry.id in missing], embed_again)
-        await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
+        await stores.tell(EntryEnriched, again)
 
 
 async def _copies(entries: Sequence[Entry], store: TextStore) -> dict[str, tuple[Entry, Entry]]:
@@ -100,8 +94,7 @@ async def _copies(entries: Sequence[Entry], store: TextStore) -> dict[str, tuple
     """
     found: dict[str, tuple[Entry, Entry]] = {}
     long = [entry for entry in entries if entry.minhash_bands and entry.edited_at is None]
-    for start in range(0, len(long), _COMPARED_AT_ONCE):
-        some = long[start : start + _COMPARED_AT_ONCE]
+    for some in in_steps(long, _COMPARED_AT_ONCE):
         for entry, similar in zip(some, await store.find_similar(some), strict=True):
             older = [other for other in similar.entries if _age(other) < _age(entry)]
             chars = sum(len(other.text) for other in older)
@@ -125,10 +118,9 @@ async def _judge_again(copy: Entry, canonical: Entry, stores: Stores) -> None:
     records = await stores.text.pending([copy, *refs])
     told = [one.proposal for one in records.values() if one.outcome and one.outcome.entry_id == copy.id]
     if await _keep_wish(copy, canonical, stores) and not await stores.text.remove([copy]):
-        if stores.vectors is not None:
-            await stores.vectors.remove([copy.id])
+        await stores.remove_vectors([copy.id])
         await stores.text.reopen(told)
-        await stores.say([EntryProposed.of(_refs(told), at=datetime.now(UTC), cause=_now())])
+        await stores.tell(EntryProposed, told)
 
 
 async def _keep_wish(copy: Entry, canonical: Entry, stores: Stores) -> bool:
@@ -148,14 +140,15 @@ async def _keep_wish(copy: Entry, canonical: Entry, stores: Stores) -> bool:
 async def _vectors(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     """Every vector belongs to an active entry of its user."""
     if stores.vectors is None:
-        return _reply(request, 0, [], None)
+        return ReconcileReply(looked_at=0, differences=(), after=None)
     keys = await stores.vectors.scan(after=request.after, limit=request.limit)
     found = await stores.text.get(keys)
     gone = set(out_of_use((key.id for key in keys), found))
     if request.fix:
-        await stores.vectors.remove(list(gone))
+        await stores.remove_vectors(list(gone))
     after = keys[-1].id if len(keys) == request.limit else None
-    return _reply(request, len(keys), _differ("without_reason", [key for key in keys if key.id in gone]), after)
+    wrong = _differ("without_reason", [key for key in keys if key.id in gone])
+    return ReconcileReply(looked_at=len(keys), differences=tuple(wrong), after=after)
 
 
 async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
@@ -167,9 +160,9 @@ async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     if request.fix and (undecided or lost):
         await stores.text.append([one.turn for one in undecided], undecided)
         await stores.text.reopen(lost)
-        await stores.say([EntryProposed.of(_refs([*undecided, *lost]), at=datetime.now(UTC), cause=_now())])
+        await stores.tell(EntryProposed, [*undecided, *lost])
     wrong = [*_differ("undecided", undecided), *_differ("without_entry", lost)]
-    return _reply(request, len(records), wrong, after)
+    return ReconcileReply(looked_at=len(records), differences=tuple(wrong), after=after)
 
 
 def _decisions(record: LogRecord) -> Sequence[ProposalRecord]:
@@ -230,20 +223,27 @@ def _place(after: str) -> tuple[str, Place | None]:
     return user, Place(datetime.fromisoformat(at), space, id_)
 
 
-def _refs(found: Iterable[Entry | Proposal]) -> list[EntryRef]:
-    return [EntryRef(user_id=one.user_id, id=one.id) for one in found]
-
-
 def _differ(kind: Kind, found: Iterable[Entry | Proposal | Key]) -> list[Difference]:
     return [Difference(kind=kind, user_id=one.user_id, id=one.id) for one in found]
 
 
-def _reply(request: ReconcileRequest, looked_at: int, wrong: Sequence[Difference], after: str | None) -> ReconcileReply:
-    return ReconcileReply(
-        looked_at=looked_at, differences=tuple(wrong), after=after, correlation_id=request.correlation_id
-    )
+async def read_anew(reader: str, stores: Stores) -> int:
+    """Look through all entries once, and have those embedded once more that this reader has not read; how many."""
+    after, count = "", 0
+    while page := await stores.text.scan(after=after, limit=_READ_AT_ONCE):
+        after = page[-1].id
+        again = await change_entries(stores.text, [one for one in page if is_to_be_read(one, reader)], embed_again)
+        if again:
+            await stores.tell(EntryEnriched, again, cause=reader)
+            await _until_done(again, stores.text)
+            count += len(again)
+    return count
 
 
-def _now() -> str:
-    """A cause of its own for every event: the bus must not take it for a repetition of an earlier one."""
-    return datetime.now(UTC).isoformat()
+async def _until_done(entries: Sequence[Entry], store: TextStore) -> None:
+    """Wait until they are embedded; not for ever: a worker that is away finds them on the bus later."""
+    for _ in range(int(_PATIENCE / _LOOK_EVERY)):
+        found = await store.get(entries)
+        if all(one.embedding_state != "pending" for one in found.values()):
+            return
+        await asyncio.sleep(_LOOK_EVERY)

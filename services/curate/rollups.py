@@ -12,23 +12,19 @@ comes later finds what others left.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
-from contracts.errors import Unavailable
 from contracts.ports import Accepted, Change, Filters, Key, Record, RecordKey, Scope
 from contracts.v1.commands import ForgetReply, ForgetRequest
-from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.rollups import RollUpState
 from services.curate import privacy
-from services.curate.neighbour_tags import take_back_tags
-from services.curate.privacy import DataStores
-from services.curate.reconcile import Say
-from services.shared.backoff import backoff_seconds
+from services.curate.stores import Stores, pages, until_done
 from services.shared.changes import change_entries, change_record
 from services.shared.context import rollups
 from services.shared.context.embedding import embed_again
@@ -40,8 +36,6 @@ from services.shared.lifecycle.lineage import restored_from, superseded
 from services.shared.lineage import undecided
 from services.shared.ranking.capacity import is_protected
 
-_ATTEMPTS = 100
-_LONGEST_PAUSE = 0.05  # seconds
 _PAGE = 200
 _ASKED, _FOUND = 300, 24
 """Characters of an original by which what may have changed it is looked for, and how much of that is looked at."""
@@ -63,10 +57,9 @@ def made_at(record: Record) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class RollUps:
-    """Makes roll-ups and takes them back. `say` has what is in use again, or new, enriched and embedded."""
+    """Makes roll-ups and takes them back. What is in use again, or new, is enriched and embedded."""
 
-    stores: DataStores
-    say: Say
+    stores: Stores
 
     async def make(self, draft: Draft) -> Entry | None:
         """Roll up the entries of a draft, as far as they still may go; None where too few of them do.
@@ -92,22 +85,18 @@ class RollUps:
         """
         key = RecordKey(user_id, "rollup", id_)
         await self.go_on(key)
-        record = await self._read(key)
+        record = await self.stores.record(key)
         if record is None:
             raise Rejected("not_found", f"there is no roll-up {id_!r}")
         if state_of(record) in ("emptied", "forgotten"):
             raise Rejected("conflict", "the words of its originals are gone: it cannot be taken back")
-        await self._mark(key)
-        await self._change(key, ("done",), "undoing")
-        await self.go_on(key)
+        await self._turn(key, ("done",), "undoing")
         entries = (await self.stores.text.get(_keys(record))).values()
         return tuple(one.id for one in entries if one.status == "active")
 
     async def empty(self, key: RecordKey) -> None:
         """Leave nothing of the words of its originals, which it stands for from now on."""
-        await self._mark(key)
-        await self._change(key, ("done",), "emptied")
-        await self.go_on(key)
+        await self._turn(key, ("done",), "emptied")
 
     async def forget(self, request: ForgetRequest, *, refuse_for: timedelta) -> ForgetReply:
         """Forget an entry; see `privacy.forget`. What says it elsewhere goes as well: a line of a roll-up with its
@@ -121,63 +110,58 @@ class RollUps:
         reply = await privacy.forget(request, stores=self.stores, refuse_for=refuse_for)
         gone = (await self.stores.text.get([Key(request.user_id, request.id)])).values()
         await self.have_forgotten(gone, until=None if request.may_return else datetime.now(UTC) + refuse_for)
-        record = await self._read(RecordKey(request.user_id, "rollup", request.id))
+        record = await self.stores.record(RecordKey(request.user_id, "rollup", request.id))
         originals = (await self.stores.text.get(_keys(record))).values() if record is not None else ()
         turns = sum(1 + one.repeat_count for one in originals if one.status == "forgotten")
         receipt = reply.receipt.model_copy(update={"turns": reply.receipt.turns + turns})
         return reply.model_copy(update={"receipt": receipt})
 
     async def _restore_what_it_changed(self, key: Key) -> None:
-        by = (await self.stores.text.get([key])).get(key.id)
+        by = await self.stores.entry(key)
         if by is None or by.status != "active" or by.source != "turn" or not by.supersedes:
             return
         free = await undecided(by, by.supersedes, self.stores.text)
         older = (await self.stores.text.get([Key(key.user_id, id_) for id_ in free])).values()
         back = await change_entries(self.stores.text, older, lambda one: restored_from(one, by))
-        await self._tell([one for one in back if one.embedding_state == "pending"])
+        await self.stores.tell(EntryAccepted, [one for one in back if one.embedding_state == "pending"])
 
     async def have_forgotten(self, entries: Iterable[Entry], *, until: datetime | None) -> None:
         """Have nothing left in roll-ups and their originals of what forgotten entries said."""
         for one in entries:
             key = RecordKey(one.user_id, "rollup", one.rolled_up_into or one.id)
-            if state_of(await self._read(key)) is None:
+            if await self.stores.record(key) is None:
                 continue
             await self.go_on(key)
             if one.rolled_up_into is not None:
                 await self._say_without(key, {one.id}, until or datetime.now(UTC))
             else:
-                await self._mark(key)
                 told = {"until": until.isoformat()} if until else {}
-                await self._change(key, ("done", "emptied"), "forgotten", **told)
-                await self.go_on(key)
+                await self._turn(key, ("done", "emptied"), "forgotten", **told)
 
     async def go_on_with_all(self, older: timedelta = OTHERS) -> int:
         """Complete all that has been under way for so long, whoever began it; how many."""
-        done, cursor = 0, None
-        while True:
-            page = await self.stores.text.page_records("rolling", user_id=None, limit=_PAGE, cursor=cursor)
+        done, text = 0, self.stores.text
+        async for page in pages(lambda at: text.page_records("rolling", user_id=None, limit=_PAGE, cursor=at)):
             for mark in page.records:
                 age, key = datetime.now(UTC) - mark.at, mark.key._replace(kind="rollup")
-                is_begun = age >= OTHERS or await self._read(key) is not None
+                is_begun = age >= OTHERS or await self.stores.record(key) is not None
                 if age >= older and is_begun:
                     await self.go_on(key)
                     done += 1
-            if page.cursor is None:
-                return done
-            cursor = page.cursor
+        return done
 
     async def go_on(self, key: RecordKey) -> None:
         """Complete what is under way with a roll-up, also what others begin meanwhile."""
         while True:
             done = await self._completed(key)
             await self.stores.text.remove_records(key.user_id, "rolling", [key.name])
-            if state_of(await self._read(key)) == done:
+            if state_of(await self.stores.record(key)) == done:
                 return
             await self._mark(key)
 
     async def _completed(self, key: RecordKey) -> RollUpState | None:
         """Take every step that is left; how far it is then."""
-        while (record := await self._read(key)) is not None:
+        while (record := await self.stores.record(key)) is not None:
             match state := state_of(record):
                 case "planned":
                     await self._make(record)
@@ -199,16 +183,16 @@ class RollUps:
         if draft is None:
             await self._change(record.key, ("planned",), "undoing")
             return
-        await self._remove_vectors([one.id for one in originals])
+        await self.stores.remove_vectors([one.id for one in originals])
         entry = rollups.rollup(draft, id_, now)
         await self.stores.text.apply([Accepted(entry)])
-        if await self._read(record.key) is None:  # all of its user was erased meanwhile
+        if await self.stores.record(record.key) is None:  # all of its user was erased meanwhile
             await self.stores.text.remove([entry])
             return
         stored = await self._entry(record.key)
         words = {one.id for one in await self._originals(record)}
         await self._say_without(record.key, {*(stored.source_ids if stored else ())} - words, now)
-        await self._tell([entry])
+        await self.stores.tell(EntryAccepted, [entry])
         await self._change(record.key, ("planned",), "done", sources=[one.id for one in originals])
 
     async def _take_back(self, record: Record) -> None:
@@ -223,7 +207,8 @@ class RollUps:
         await self._remove(record)
         back = [one for one in (await self.stores.text.get(_keys(record))).values() if one.status == "active"]
         changes = await self._changes_of(back)
-        await self._tell([*(one for one in back if one.embedding_state == "pending"), *changes])
+        pending = [one for one in back if one.embedding_state == "pending"]
+        await self.stores.tell(EntryAccepted, [*pending, *changes])
         await self._change(record.key, ("undoing",), "undone")
 
     async def _said_again(self, record: Record) -> dict[str, Entry]:
@@ -262,7 +247,7 @@ class RollUps:
         )
         await self.stores.text.apply([Accepted(stub)])
         await self.stores.text.forget([stub], until=None)
-        await self._remove_vectors([stub.id])
+        await self.stores.remove_vectors([stub.id])
 
     async def _forget_originals(self, record: Record) -> None:
         """Leave nothing of the words of the originals; where the user forgot them, nothing that follows from them."""
@@ -273,11 +258,11 @@ class RollUps:
             await drop_settled(_keys(record), self.stores.text)
             await privacy.drop_letters(record.user_id, privacy.traces_of(originals), self.stores)
         for gone in await self.stores.text.forget(originals, until=until):
-            await take_back_tags([gone.tombstone], store=self.stores.text, vectors=self.stores.vectors)
+            await self.stores.take_back_tags([gone.tombstone])
             if all_of_it:
                 await privacy.forget_facts_of(gone.tombstone, self.stores, until=until)
                 await self.stores.in_flight.drop(record.user_id, gone.turns)
-        await self._remove_vectors([one.id for one in originals])
+        await self.stores.remove_vectors([one.id for one in originals])
 
     async def _say_without(self, key: RecordKey, gone: set[str], until: datetime) -> None:
         """Take what these said out of a roll-up; where no line stays, take all of it back.
@@ -285,25 +270,25 @@ class RollUps:
         Raises:
             Unavailable: others keep changing it.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
-            entry, record = await self._entry(key), await self._read(key)
+
+        async def said_without() -> Literal[True] | None:
+            entry, record = await self._entry(key), await self.stores.record(key)
             if record is None or entry is None or entry.status == "forgotten" or not gone:
-                return
+                return True
             if entry.line_sources and gone.isdisjoint(entry.source_ids):
-                return
+                return True
             left = [one for one in await self._originals(record) if one.id not in gone]
             new = rollups.without(entry, gone, left, datetime.now(UTC))
             if new is None:
-                await self._mark(key)
-                await self._change(key, ("planned", "done", "emptied"), "undoing")
-                await self.go_on(key)
-                return
-            if new.id in await self.stores.text.redact([Change(entry, new)], until=until):
-                await self._remove_vectors([new.id])
-                await self._tell([new])
-                return
-            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
-        raise Unavailable("others keep changing the same roll-up: try again")
+                await self._turn(key, ("planned", "done", "emptied"), "undoing")
+                return True
+            if new.id not in await self.stores.text.redact([Change(entry, new)], until=until):
+                return None
+            await self.stores.remove_vectors([new.id])
+            await self.stores.tell(EntryAccepted, [new])
+            return True
+
+        await until_done(said_without, "roll-up")
 
     async def _replace(self, record: Record, change: Callable[[Entry], Entry | None]) -> bool:
         """Change the originals, as long as the record says the same; False when it says something else.
@@ -311,22 +296,25 @@ class RollUps:
         Raises:
             Unavailable: others keep changing them.
         """
-        left: Collection[Key] = _keys(record)
-        for attempt in range(1, _ATTEMPTS + 1):
-            entries = await self.stores.text.get(list(left))
-            if state_of(await self._read(record.key)) != state_of(record):
+
+        async def replaced() -> bool | None:
+            entries = await self.stores.text.get(_keys(record))
+            if state_of(await self.stores.record(record.key)) != state_of(record):
                 return False
             changes = [Change(one, new) for one in entries.values() if (new := change(one)) is not None]
-            conflicts = await self.stores.text.replace(changes) if changes else set()
-            if not conflicts:
-                return True
-            left = [Key(record.user_id, id_) for id_ in conflicts]
-            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
-        raise Unavailable("others keep changing the same entries: try again")
+            return None if changes and await self.stores.text.replace(changes) else True
+
+        return await until_done(replaced, "entries")
 
     async def _originals(self, record: Record) -> list[Entry]:
         found = (await self.stores.text.get(_keys(record))).values()
         return [one for one in found if is_original(one, record.name)]
+
+    async def _turn(self, key: RecordKey, from_: Sequence[RollUpState], to: RollUpState, **more: Any) -> None:
+        """Take another way with a roll-up, if it was at one of these states, to the end."""
+        await self._mark(key)
+        await self._change(key, from_, to, **more)
+        await self.go_on(key)
 
     async def _change(
         self, key: RecordKey, from_: Sequence[RollUpState], to: RollUpState, **more: Any
@@ -343,22 +331,8 @@ class RollUps:
     async def _mark(self, key: RecordKey) -> None:
         await self.stores.text.add_records([Record(key.user_id, "rolling", key.name, {}, datetime.now(UTC))])
 
-    async def _read(self, key: RecordKey) -> Record | None:
-        return (await self.stores.text.get_records([key])).get(key)
-
     async def _entry(self, key: RecordKey) -> Entry | None:
-        return (await self.stores.text.get([Key(key.user_id, key.name)])).get(key.name)
-
-    async def _remove_vectors(self, ids: list[str]) -> None:
-        if self.stores.vectors is not None and ids:
-            await self.stores.vectors.remove(ids)
-
-    async def _tell(self, entries: Iterable[Entry]) -> None:
-        """Send entries on their way through enrich and embed."""
-        refs = [EntryRef(user_id=one.user_id, id=one.id) for one in entries]
-        if refs:
-            now = datetime.now(UTC)
-            await self.say([EntryAccepted.of(refs, at=now, cause=now.isoformat())])
+        return await self.stores.entry(Key(key.user_id, key.name))
 
 
 def _keys(record: Record) -> list[Key]:

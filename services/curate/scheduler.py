@@ -20,10 +20,11 @@ from contracts.ports import Key, SpaceSize, Stuck, TextStore
 from contracts.v1.commands import ReconcileRequest, Side
 from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
-from services.curate import ageing, audit, control, privacy, reconcile, reread, retention
-from services.curate.privacy import DataStores, Eraser
+from services.curate import ageing, audit, control, privacy, reconcile, retention
+from services.curate.privacy import Eraser
 from services.curate.rollups import OTHERS, RollUps
 from services.curate.settings import CurateSettings
+from services.curate.stores import Stores, in_steps, pause_after
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.embedders.minilm import reader_version
@@ -87,28 +88,23 @@ async def resume(
     now = datetime.now(UTC)
     found = await store.unfinished(lacking, before=before, limit=AT_ONCE)
     refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
-    chunks = [refs[start : start + _PER_EVENT] for start in range(0, len(refs), _PER_EVENT)]
-    return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]
+    return [event.of(some, at=now, cause=now.isoformat()) for some in in_steps(refs, _PER_EVENT)]
 
 
 class Scheduler:
     """The background work of one process. Requests tell it of entries forgotten and users erased."""
 
-    def __init__(self, host: Host, settings: CurateSettings, stores: DataStores, compared: reconcile.Stores) -> None:
+    def __init__(self, host: Host, settings: CurateSettings, stores: Stores) -> None:
         self._host = host
         self._settings = settings
         self._stores = stores
-        self._compared = compared
         self._half_done: dict[Key, Callable[[], Awaitable[object]]] = {}
         self._is_tidying = False
         self._limited: asyncio.Queue[str] = asyncio.Queue()
         compact = partial(privacy.compact, stores)
         self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
         self.eraser = Eraser(stores, self._have_erased)
-        self.roll_ups = RollUps(stores, self._say)
-
-    async def _say(self, events: Sequence[EntryEvent]) -> None:
-        await self._host.bus.publish_events(events)
+        self.roll_ups = RollUps(stores)
 
     @property
     def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -204,29 +200,19 @@ class Scheduler:
             await self._trim(space, cap)
 
     async def _trim(self, space: SpaceSize, cap: int) -> None:
-        store, vectors = self._stores.text, self._stores.vectors
         ageing = Ageing(self._settings.tau_days * 86400.0, self._settings.importance_kept)
-        done = await retention.make_room(space, store=store, vectors=vectors, cap=cap, ageing=ageing)
+        done = await retention.make_room(space, stores=self._stores, cap=cap, ageing=ageing)
         telemetry.TRIMMED.inc(done.archived)
         telemetry.PROTECTED.inc(done.protected)
         if done.archived or done.protected:
-            fields = {
-                "user": done.user_id,
-                "space": done.space,
-                "archived": done.archived,
-                "protected": done.protected,
-            }
+            fields = {"user": space.user_id, "space": space.space, **done._asdict()}
             log.log(logging.WARNING if done.protected else logging.INFO, "trimmed", extra=fields)
 
     async def _expire(self, own: Collection[str] = (), of: SpaceSize | None = None, days: float | None = None) -> None:
         days = self._settings.max_age_days if days is None else days
         if not days:
             return
-        store, vectors = self._stores.text, self._stores.vectors
-        expired = await retention.expire(
-            store=store, vectors=vectors, max_age=timedelta(days=days), but=own, of=of, made=self.roll_ups
-        )
-        if expired:
+        if expired := await retention.expire(stores=self._stores, max_age=timedelta(days=days), but=own, of=of):
             telemetry.EXPIRED.inc(expired)
             self.compactor.request()
             log.info("expired", extra={"entries": expired})
@@ -275,13 +261,13 @@ class Scheduler:
             return
         await _pause(_BEFORE_READING)
         reader = await asyncio.to_thread(reader_version)
-        if count := await reread.read_anew(reader, self._stores.text, self._host.bus.publish_events):
+        if count := await reconcile.read_anew(reader, self._stores):
             log.info("read_anew", extra={"entries": count, "reader": reader})
 
     async def _is_of_former_version(self) -> bool:
         """Whether some vectors lack fields that this version filters by, as after an upgrade."""
         with suppress(Unavailable):
-            looked = await reconcile.reconcile(ReconcileRequest(side="entries", limit=_LOOKED_AT), self._compared)
+            looked = await reconcile.reconcile(ReconcileRequest(side="entries", limit=_LOOKED_AT), self._stores)
             return any(one.kind == "without_vector" for one in looked.differences)
         return False
 
@@ -289,9 +275,9 @@ class Scheduler:
         found: Counter[str] = Counter()
         started = time.perf_counter()
         for side in sides:
-            async for page in reconcile.pages(side, self._compared, fix=True):
+            async for page in reconcile.pages(side, self._stores, fix=True):
                 found.update(one.kind for one in page.differences)
-                await retention.pause_after(time.perf_counter() - started)
+                await pause_after(time.perf_counter() - started)
                 started = time.perf_counter()
         telemetry.REPAIRED.inc(found.total())
         log.info("reconciled", extra={"sides": sides, "repaired": dict(found)})

@@ -55,7 +55,7 @@ async def list_sessions(
     """
     if request.rolling is not None and request.limit == 0:
         rolling = await _rolling(request, request.rolling, store, writer)
-        return SessionsReply(items=(), total_count=0, rolling=rolling, correlation_id=request.correlation_id)
+        return SessionsReply(items=(), total_count=0, rolling=rolling)
     after = _place(request.cursor)
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
     entries, left_out = await read_newest(selection, store)
@@ -140,7 +140,6 @@ def _page(request: SessionsRequest, found: Sequence[Session], after: tuple[datet
         next_cursor=f"{shown[-1].started_at.isoformat()} {shown[-1].id}" if more else None,
         total_count=len(found),
         states=tuple(map(_state, sessions.states_of(found)[:_STATES])),
-        correlation_id=request.correlation_id,
     )
 
 

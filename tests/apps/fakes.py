@@ -156,6 +156,10 @@ class FakeInFlight:
         return not any(self.turns.values())
 
 
+async def say_nothing(_: Sequence[object]) -> None:
+    """Nobody listens."""
+
+
 class FakeAnnotator:
     """Finds the capitalized words as names of persons, and the first word as a key phrase."""
 

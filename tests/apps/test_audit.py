@@ -28,13 +28,13 @@ from contracts.v1.control import SettingsChange, SettingsRequest
 from contracts.v1.edits import BulkRequest, PinRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import audit, privacy
-from services.curate.privacy import DataStores
+from services.curate.stores import Stores
 from services.shared import audit as trails
 from services.shared import telemetry
 from services.shared.audit import AuditTrail, action_of
 from services.shared.bus.requests import Answered
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.apps.fakes import FakeInFlight
+from tests.apps.fakes import FakeInFlight, say_nothing
 from tests.stores.builders import an_entry
 
 KEY = b"k" * 32
@@ -197,7 +197,7 @@ async def test_an_erase_leaves_of_the_audit_only_that_it_was_done(store: SqliteT
     trail.note(done(-2))
     await trail.flush()
     trail.note(done(-1))  # waits in a process that knows nothing of the erase
-    stores = DataStores(store, None, FakeInFlight())
+    stores = Stores(store, None, FakeInFlight(), say_nothing)
     mark = await privacy.begin("ann", stores=stores)
     await privacy.complete(mark, stores=stores)
     await trail.flush()
@@ -215,7 +215,7 @@ async def test_an_erase_leaves_of_the_audit_only_that_it_was_done(store: SqliteT
 async def test_who_is_erased_while_the_trail_is_slow_is_not_brought_back(
     store: SqliteTextStore, trail: AuditTrail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stores = DataStores(store, None, FakeInFlight())
+    stores = Stores(store, None, FakeInFlight(), say_nothing)
     add = store.add_records
 
     async def late(records: Sequence[Record]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from contracts import flow
 from contracts.ports import Change, Key, Selection, TextStore
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest
@@ -22,10 +23,9 @@ from contracts.v1.control import (
     SettingsRequest,
     SpaceSettings,
 )
-from contracts.v1.entries import Entry, EntryEvent, Scores
+from contracts.v1.entries import Entry, Scores
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import chat_commands, conflicts, control, privacy
-from services.curate.chat_commands import Actions
 from services.curate.edits import Editor
 from services.retrieve.reply import item_of
 from services.shared.errors import Rejected
@@ -67,9 +67,6 @@ class Memory:
             query_embedding_ms=0, retrieval_ms=0,
         )  # fmt: skip
 
-    async def publish(self, events: Sequence[EntryEvent]) -> None:
-        """Nobody listens."""
-
     async def settings(self, request: SettingsRequest) -> SettingsReply:
         if request.change is not None:
             self.decided.append(request)
@@ -89,21 +86,25 @@ class Memory:
 
     async def says(self, text: str, **fields: Any) -> CommandReply:
         request = CommandRequest(user_id="ann", text=text, **fields)
-        editor = Editor(places(self.store)[0], self.publish, finishing, DAY, 16_384)
-        actions = Actions(
-            retrieve=self.retrieve,
-            forget=editor.forget,
-            erase=self.erase,
-            pin=editor.pin,
-            unpin=editor.unpin,
-            update=editor.update,
-            settings=self.settings,
-            incognito=self.incognito,
-            conflicts=partial(conflicts.list_conflicts, store=self.store),
-            resolve=partial(conflicts.resolve, stores=places(self.store)[0], say=self.publish),
-            until_heard=self.until_heard,
-        )
-        return await chat_commands.answer(request, store=self.store, actions=actions)
+        return await chat_commands.answer(request, store=self.store, ask=self.ask, until_heard=self.until_heard)
+
+    async def ask(self, answer: Any, request: Any) -> Any:
+        stores = places(self.store)[0]
+        editor = Editor(stores, finishing, DAY, 16_384)
+        answers: dict[Any, Callable[[Any], Awaitable[Any]]] = {
+            flow.RETRIEVE: self.retrieve,
+            flow.FORGET: editor.forget,
+            flow.ERASE: self.erase,
+            flow.PIN: editor.pin,
+            flow.UNPIN: editor.unpin,
+            flow.UPDATE: editor.update,
+            flow.SETTINGS: self.settings,
+            flow.INCOGNITO_START: self.incognito,
+            flow.INCOGNITO_END: self.incognito,
+            flow.CONFLICTS: partial(conflicts.list_conflicts, store=self.store),
+            flow.RESOLVE: partial(conflicts.resolve, stores=stores),
+        }
+        return await answers[answer](request)
 
     async def texts(self) -> set[str]:
         return {entry.text for entry in (await self.store.page(Selection("ann"), limit=100, cursor=None)).entries}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -13,7 +14,7 @@ from contracts.v1.conflicts import ConflictsRequest, ResolveRequest
 from contracts.v1.entries import Entry, EntryEvent
 from contracts.v1.retrieval import RetrieveRequest
 from services.curate.conflicts import list_conflicts, resolve
-from services.curate.privacy import DataStores
+from services.curate.stores import Stores
 from services.embed.changes import Rules
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
@@ -51,8 +52,8 @@ def a_reader() -> FakeReader:
 class Desk:
     """Two statements of ann, settled by a reader, and what was told since."""
 
-    def __init__(self, stores: DataStores, older: Entry, newer: Entry) -> None:
-        self.stores, self.older, self.newer = stores, older, newer
+    def __init__(self, stores: Stores, older: Entry, newer: Entry) -> None:
+        self.stores, self.older, self.newer = replace(stores, say=self._say), older, newer
         self.told: list[str] = []
 
     @classmethod
@@ -76,7 +77,7 @@ class Desk:
 
     async def keep(self, keep: Literal["new", "old", "both", "open"], user: str = "ann") -> tuple[str, str]:
         request = ResolveRequest(user_id=user, newer=self.newer.id, older=self.older.id, keep=keep)
-        reply = await resolve(request, stores=self.stores, say=self._say)
+        reply = await resolve(request, stores=self.stores)
         return reply.newer.status, reply.older.status
 
     async def questions(self, user: str = "ann", space: str | None = None) -> list[str]:

@@ -15,7 +15,6 @@ from contracts.v1.commands import ForgetRequest
 from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.profile import DecideReply, DecideRequest, ProfileFact, ProfileReply, ProfileRequest
-from services.curate import claims
 from services.curate import profile as profiles
 from services.shared.commands.transfer import read_archive, write_archive
 from services.shared.errors import Rejected
@@ -62,7 +61,7 @@ async def decide(
     store: TextStore, id_: str | None, is_so: bool | None, *, user: str = "ann", now: datetime = LATER
 ) -> DecideReply:
     assert id_ is not None
-    return await claims.decide(DecideRequest(user_id=user, id=id_, is_so=is_so), store=store, now=now)
+    return await profiles.decide(DecideRequest(user_id=user, id=id_, is_so=is_so), store=store, now=now)
 
 
 async def held(store: TextStore, entry: Entry) -> Entry:

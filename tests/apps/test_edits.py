@@ -33,10 +33,10 @@ class Desk:
     def __init__(self, store: TextStore, embedder: FakeEmbedder | None = None) -> None:
         self.store = store
         self.embedder = embedder or FakeEmbedder()
-        self.stores, self.vectors, self.in_flight = places(store)
+        self.stores, self.vectors, self.in_flight = places(store, self._say)
         self.told: list[EntryEvent] = []
         self.unfinished: list[Key] = []
-        self.editor = Editor(self.stores, self._say, self._finishing, DAY, LONG)
+        self.editor = Editor(self.stores, self._finishing, DAY, LONG)
 
     async def _say(self, events: Sequence[EntryEvent]) -> None:
         self.told += events

@@ -16,10 +16,11 @@ from contracts.ports import TextRefused, TextStore, Unavailable
 from contracts.v1.commands import StatusReply
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.curate.commands import status
+from services.curate.stores import Stores
 from services.embed.handler import embed_entries
 from services.shared import telemetry
 from services.shared.embedders.http import HttpEmbedder
-from tests.apps.fakes import FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.servers.answering import Post, Reply, answering
 from tests.stores.builders import an_entry, store_entries
 
@@ -266,9 +267,10 @@ async def test_a_server_that_fails_now_and_then_condemns_no_text(store: TextStor
 async def test_the_counts_tell_of_it(store: TextStore) -> None:
     said = [an_entry("ann", f"My {CURSED} hurts."), an_entry("ann", "I have a cat."), an_entry("ben", "A dog.")]
     vectors = FakeVectors()
+    stores = Stores(store, vectors, FakeInFlight(), say_nothing)
 
     async def counted(user_id: str | None) -> StatusReply:
-        return await status(user_id, store=store, vectors=vectors, enriches=False, embedder=embedder)
+        return await status(user_id, stores=stores, enriches=False, embedder=embedder)
 
     with serving(saying(500)) as server:
         async with opened(server) as embedder:

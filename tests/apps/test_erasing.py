@@ -23,11 +23,12 @@ from contracts.ports import (
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
 from contracts.v1.control import IncognitoStartRequest, SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import commands, control, privacy
-from services.curate.privacy import DataStores, Eraser, begin, complete
+from services.curate.privacy import Eraser, begin, complete
+from services.curate.stores import Stores
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader
-from tests.apps.fakes import FakeInFlight, FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
 from tests.stores.changing import modify
@@ -41,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "SETTLES", 0.0)
 
 
-async def erase(user_id: str, everywhere: DataStores, *, within: float = 30.0, **given: Any) -> EraseReceipt:
+async def erase(user_id: str, everywhere: Stores, *, within: float = 30.0, **given: Any) -> EraseReceipt:
     return (await Eraser(everywhere).erase(EraseRequest(user_id=user_id, **given), within=within)).receipt
 
 
@@ -99,7 +100,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
                 self.has_come = True
                 await say(store, "it was in hand when the erasing began", user=user_id)
 
-    receipt = await erase("ann", DataStores(everywhere.text, Late(), everywhere.in_flight))
+    receipt = await erase("ann", replace(everywhere, vectors=Late()))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
     assert await store.export_log("ann", after=None, limit=10) == []
 
@@ -128,9 +129,9 @@ async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
     in_flight.turns, in_flight.letters = {"ann": ["t9"]}, {"ann": 2}
     mark = await begin("ann", stores=everywhere)
-    broken = DataStores(
-        Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth)
-    )  # fmt: skip
+    broken = Stores(
+        Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth), say_nothing
+    )
     try:
         await complete(mark, stores=broken)
     except Unavailable:
@@ -166,7 +167,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
 
     away = Away()
     away.turns = {"ann": ["t9"]}
-    eraser = Eraser(DataStores(everywhere.text, everywhere.vectors, away))
+    eraser = Eraser(replace(everywhere, in_flight=away))
     receipt = (await eraser.erase(EraseRequest(user_id="ann"), within=1.0)).receipt
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1

@@ -15,13 +15,14 @@ from contracts.v1.commands import ForgetRequest
 from contracts.v1.control import EVERY_SPACE
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from contracts.v1.turns import LoggedTurn
-from services.curate.privacy import DataStores, forget
-from services.curate.reread import read_anew
+from services.curate.privacy import forget
+from services.curate.reconcile import read_anew
+from services.curate.stores import Stores
 from services.embed.handler import embed_entries
 from services.shared.context.block import HEAD, TAIL
 from services.shared.lifecycle.editing import Edit, edited
 from services.shared.vectors.reindexer import Reindexer
-from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home
+from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home, say_nothing
 from tests.stores.builders import NOON, minutes
 from tests.stores.changing import modify
 from tests.stores.drawing import Memory, a_claim, told
@@ -49,7 +50,7 @@ async def correct(memory: Memory, turn: LoggedTurn, text: str) -> None:
 
 
 async def forget_it(memory: Memory, turn: LoggedTurn) -> None:
-    stores = DataStores(memory.store, FakeVectors(), FakeInFlight())
+    stores = Stores(memory.store, FakeVectors(), FakeInFlight(), say_nothing)
     request = ForgetRequest(user_id=memory.user, id=(await memory.entry(turn)).id)
     await forget(request, stores=stores, refuse_for=timedelta(hours=1))
 
@@ -84,7 +85,7 @@ async def test_reading_anew_with_other_heads_leaves_them(memory: Memory) -> None
     await Reindexer(memory.store, vectors, other).settle()
     assert (await memory.entry(turn)).claims == read.claims
     assert other.has_read == []
-    assert await read_anew("reader-2", memory.store, _nobody_hears) == 0
+    assert await read_anew("reader-2", Stores(memory.store, None, FakeInFlight(), _nobody_hears)) == 0
 
 
 async def _nobody_hears(events: object) -> None:

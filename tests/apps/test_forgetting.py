@@ -13,10 +13,11 @@ from contracts.ports import Key, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.curate.privacy import DataStores, forget
+from services.curate.privacy import forget
+from services.curate.stores import Say, Stores
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeInFlight, FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.stores.builders import NOON, a_proposal, a_turn, outcomes_of
 
 DAY = timedelta(hours=24)
@@ -45,9 +46,9 @@ async def embed(vectors: FakeVectors, entry: Entry) -> None:
     await vectors.upsert([VectorPoint(entry, np.ones(4, np.float32))])
 
 
-def places(store: TextStore) -> tuple[DataStores, FakeVectors, FakeInFlight]:
+def places(store: TextStore, tell: Say = say_nothing) -> tuple[Stores, FakeVectors, FakeInFlight]:
     vectors, in_flight = FakeVectors(), FakeInFlight()
-    return DataStores(store, vectors, in_flight), vectors, in_flight
+    return Stores(store, vectors, in_flight, tell), vectors, in_flight
 
 
 async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store: TextStore) -> None:

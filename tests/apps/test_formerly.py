@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from contracts.ports import Embedder, Selection, TextStore, Unavailable, VectorPoint
 from contracts.v1.conflicts import ResolveRequest
-from contracts.v1.entries import EntryEvent
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate.conflicts import resolve
 from services.retrieve.handler import Retriever
@@ -67,13 +65,9 @@ async def test_what_its_user_decided_was_never_so_is_no_former_state(store: Text
     page = await store.page(Selection("ann"), limit=1, cursor=None)
     newer = page.entries[0]
     request = ResolveRequest(user_id="ann", newer=newer.id, older=newer.supersedes[0], keep="old")
-    await resolve(request, stores=places(store)[0], say=told_nobody)
+    await resolve(request, stores=places(store)[0])
     (item,) = (await asked(store, 2)).items
     assert (item.text, item.before) == (TUESDAY, ())
-
-
-async def told_nobody(_: Sequence[EntryEvent]) -> None:
-    """Nobody listens."""
 
 
 async def test_meaning_alone_finds_what_was_true_then(store: TextStore) -> None:

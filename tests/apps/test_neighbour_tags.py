@@ -14,9 +14,9 @@ from contracts.v1.commands import ForgetRequest
 from contracts.v1.edits import BulkRequest, UpdateRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.curate import privacy, retention
-from services.curate.privacy import DataStores
+from services.curate.stores import Stores
 from services.embed.handler import embed_entries
-from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeVectors, say_nothing
 from tests.apps.test_edits import Desk
 from tests.stores.builders import NOON, an_entry, store_entries
 from tests.stores.changing import modify
@@ -74,7 +74,7 @@ async def test_where_it_is_switched_off_nothing_is_proposed_or_asked(store: Text
 async def test_forgetting_a_source_takes_the_tag_back(store: TextStore) -> None:
     vectors = FakeVectors()
     known, new = await three_runs(store, vectors)
-    stores = DataStores(store, vectors, FakeInFlight())
+    stores = Stores(store, vectors, FakeInFlight(), say_nothing)
     await privacy.forget(ForgetRequest(user_id="ann", id=known[0].id), stores=stores, refuse_for=HOUR)
     assert (await store.get([new]))[new.id].neighbour_tags == ()
     assert vectors.points[new.id].entry.neighbour_tags == ()
@@ -84,7 +84,7 @@ async def test_what_expires_takes_its_tags_along(store: TextStore) -> None:
     vectors = FakeVectors()
     known, new = await three_runs(store, vectors)
     await modify(store, [new], lambda one: one.model_copy(update={"pinned": True}))
-    await retention.expire(store=store, vectors=vectors, max_age=HOUR)
+    await retention.expire(stores=Stores(store, vectors, FakeInFlight(), say_nothing), max_age=HOUR)
     assert (await store.get(known))[known[0].id].status == "forgotten"
     assert (await store.get([new]))[new.id].neighbour_tags == ()
 
@@ -114,7 +114,8 @@ async def test_what_the_user_takes_away_does_not_come_back(store: TextStore) -> 
 async def test_a_source_that_is_forgotten_while_its_tag_is_proposed_leaves_none(store: TextStore) -> None:
     vectors = FakeVectors()
     known, _ = await three_runs(store, vectors)
-    forget = partial(privacy.forget, stores=DataStores(store, FakeVectors(), FakeInFlight()), refuse_for=HOUR)
+    stores = Stores(store, FakeVectors(), FakeInFlight(), say_nothing)
+    forget = partial(privacy.forget, stores=stores, refuse_for=HOUR)
 
     class Late:
         """The store, in which a source is forgotten right before entries are changed."""

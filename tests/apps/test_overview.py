@@ -15,7 +15,7 @@ from contracts.v1.overview import (
     ThemeSaveRequest,
     ThemesRequest,
 )
-from services.curate import overview
+from services.curate import overview, themes
 from services.shared.commands import transfer
 from services.shared.errors import Rejected
 from services.shared.lifecycle.fitting import size_of
@@ -26,12 +26,12 @@ from tests.stores.builders import NOON, an_entry, log_texts, store_entries
 
 
 async def themes_of(store: TextStore, space: str | None = None, user: str = "ann") -> dict[str, tuple[str, int]]:
-    reply = await overview.list_themes(ThemesRequest(user_id=user, space=space), store=store)
+    reply = await themes.list_themes(ThemesRequest(user_id=user, space=space), store=store)
     return {theme.slug: (theme.display_name, theme.count) for theme in reply.items}
 
 
 async def save(store: TextStore, slug: str, name: str) -> None:
-    await overview.save_theme(ThemeSaveRequest(user_id="ann", slug=slug, display_name=name), stores=places(store)[0])
+    await themes.save_theme(ThemeSaveRequest(user_id="ann", slug=slug, display_name=name), stores=places(store)[0])
 
 
 async def test_themes_are_those_described_and_those_in_use_the_largest_first(store: TextStore) -> None:
@@ -55,7 +55,7 @@ def test_a_slug_is_small_letters_digits_and_dashes(slug: str) -> None:
 async def test_a_removed_theme_is_off_its_entries_and_their_vectors(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overview, "_PAGE", 2)
+    monkeypatch.setattr(themes, "_PAGE", 2)
     everywhere, vectors, _ = places(store)
     entries = [an_entry("ann", f"tea {n}", themes=("a", "tea"), embedding_state="ready") for n in range(5)]
     await store_entries(store, [*entries, other := an_entry("bob", themes=("tea",))])
@@ -63,12 +63,12 @@ async def test_a_removed_theme_is_off_its_entries_and_their_vectors(
         await embed(vectors, entry)
     await save(store, "tea", "Tea")
     request = ThemeRemoveRequest(user_id="ann", slug="tea")
-    assert (await overview.remove_theme(request, stores=everywhere)).entries == 5
+    assert (await themes.remove_theme(request, stores=everywhere)).entries == 5
     assert await themes_of(store) == {"a": ("a", 5)}
     assert {vectors.points[entry.id].entry.themes for entry in entries} == {("a",)}
     assert await store.get([other]) == {other.id: other}
     with pytest.raises(Rejected, match="no theme 'tea'"):
-        await overview.remove_theme(request, stores=everywhere)
+        await themes.remove_theme(request, stores=everywhere)
 
 
 async def test_a_summary_says_in_words_what_it_counts(store: TextStore) -> None:
@@ -156,7 +156,7 @@ async def test_of_a_user_who_is_being_erased_there_is_nothing(store: TextStore) 
     assert (await overview.summarize(SummaryRequest(user_id="ann"), store=store)).entries == 0
     assert [line[:10] for line in await exported(store, 9)] == ['{"memorybu', '{"end":{"t']
     with pytest.raises(Rejected, match="no theme"):
-        await overview.remove_theme(ThemeRemoveRequest(user_id="ann", slug="tea"), stores=places(store)[0])
+        await themes.remove_theme(ThemeRemoveRequest(user_id="ann", slug="tea"), stores=places(store)[0])
     assert not await store.replace([Change(entry, entry)])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -14,13 +13,13 @@ from contracts.ports import Accepted, Merged, Outcome, Selection, TextStore, Vec
 from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
-from services.curate.reconcile import SIDES, Stores, pages
+from services.curate.reconcile import SIDES, pages
+from services.curate.stores import Stores
 from services.dedupe.handler import candidate_entry, judge_proposals
 from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeVectors
 from tests.stores.builders import (
-    NOON,
     a_proposal,
     a_turn,
     an_entry,
@@ -43,7 +42,7 @@ class Memory:
 
     @property
     def stores(self) -> Stores:
-        return Stores(self.text, self.vectors, self._say)
+        return Stores(self.text, self.vectors, FakeInFlight(), self._say)
 
     async def _say(self, events: Sequence[EntryEvent]) -> None:
         for event in events:
@@ -53,7 +52,7 @@ class Memory:
                 await embed_entries([event], store=self.text, vectors=self.vectors, embedder=FakeEmbedder())
 
     async def embed(self, entries: Sequence[Entry]) -> None:
-        await self._say([EntryEnriched.of(reconcile._refs(entries), at=NOON, cause=str(uuid4()))])
+        await self.stores.tell(EntryEnriched, entries)
 
     async def differences(self, *, fix: bool, limit: int = 3) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -77,7 +76,7 @@ async def a_memory(store: TextStore, *, entries: int = 7) -> tuple[Memory, list[
 async def test_stores_that_agree_have_no_differences_and_every_page_is_looked_at(store: TextStore) -> None:
     memory, stored = await a_memory(store)
     await log_proposals(store, "ann", 4)
-    await memory._say([EntryProposed.of(reconcile._refs(await _undecided(store)), at=NOON)])
+    await memory.stores.tell(EntryProposed, await _undecided(store))
     assert not await memory.differences(fix=False)
     looked = {side: [page.looked_at async for page in pages(side, memory.stores, fix=False)] for side in SIDES}
     assert {side: sum(counts) for side, counts in looked.items()} == {"log": 4, "entries": 11, "vectors": 7}
@@ -144,8 +143,9 @@ async def test_without_vectors_only_the_log_is_compared(store: TextStore) -> Non
     async def say(_: Sequence[EntryEvent]) -> None:
         raise AssertionError("there is nothing to say")
 
+    stores = Stores(store, None, FakeInFlight(), say)
     for side in SIDES:
-        assert [page.differences async for page in pages(side, Stores(store, None, say), fix=True)] == [()]
+        assert [page.differences async for page in pages(side, stores, fix=True)] == [()]
 
 
 @pytest.mark.parametrize("after", ["nonsense", "[1]", '["u", "noon", "s", "i"]', '["u", "s"]', "{}"])

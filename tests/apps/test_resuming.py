@@ -114,8 +114,7 @@ async def resuming(store: TextStore, bus: BusyBus) -> AsyncIterator[None]:
     """Curate's resuming, beside the block."""
     host: Any = SimpleNamespace(bus=bus, settings=Settings(ner="none"))
     stores: Any = SimpleNamespace(text=store, vectors=None)
-    compared: Any = None
-    work = scheduler.Scheduler(host, CurateSettings(), stores, compared)
+    work = scheduler.Scheduler(host, CurateSettings(), stores)
     task = asyncio.create_task(work.resume())
     try:
         yield

@@ -12,8 +12,9 @@ import pytest
 from contracts.ports import Selection, SpaceSize, TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry
 from services.curate.retention import expire, make_room
+from services.curate.stores import Stores
 from services.shared.ranking.capacity import Ageing
-from tests.apps.fakes import FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.stores.builders import an_entry, store_entries
 
 NOW = datetime.now(UTC)
@@ -26,6 +27,10 @@ def aged(days: int, text: str, user: str = "ann", **fields: object) -> Entry:
 async def active(store: TextStore, user: str = "ann") -> list[str]:
     page = await store.page(Selection(user), limit=100, cursor=None)
     return [entry.text for entry in page.entries]
+
+
+def places(store: TextStore, vectors: FakeVectors | None = None) -> Stores:
+    return Stores(store, vectors, FakeInFlight(), say_nothing)
 
 
 async def embedded(entries: list[Entry]) -> FakeVectors:
@@ -41,7 +46,7 @@ async def test_the_least_valuable_entries_of_a_full_space_are_archived_with_thei
 
     for expected in (2, 0):
         crowds = await store.over_capacity(cap=4, limit=10)
-        done = [await make_room(c, store=store, vectors=vectors, cap=4, ageing=Ageing()) for c in crowds]
+        done = [await make_room(c, stores=places(store, vectors), cap=4, ageing=Ageing()) for c in crowds]
         assert sum(one.archived for one in done) == expected
 
     assert await active(store) == [*(f"said {days} days ago" for days in range(4)), "in another space"]
@@ -53,7 +58,7 @@ async def test_the_least_valuable_entries_of_a_full_space_are_archived_with_thei
 
 async def test_scores_that_were_computed_for_it_are_kept(store: TextStore) -> None:
     await store_entries(store, [aged(days, f"said {days} days ago") for days in range(3)])
-    await make_room(SpaceSize("ann", "default", 3), store=store, vectors=None, cap=2, ageing=Ageing())
+    await make_room(SpaceSize("ann", "default", 3), stores=places(store), cap=2, ageing=Ageing())
     page = await store.page(Selection("ann"), limit=10, cursor=None)
     assert [entry.last_scores is not None for entry in page.entries] == [True, True]
 
@@ -63,7 +68,7 @@ async def test_the_protected_stay_even_when_nothing_else_is_left_and_it_is_told(
         store,
         [aged(300, "pinned", pinned=True), aged(200, "saved", manually_saved=True), aged(1, "new"), aged(2, "newer")],
     )
-    done = await make_room(SpaceSize("ann", "default", 4), store=store, vectors=None, cap=1, ageing=Ageing())
+    done = await make_room(SpaceSize("ann", "default", 4), stores=places(store), cap=1, ageing=Ageing())
     assert (done.archived, done.protected) == (2, 2)
     assert sorted(await active(store)) == ["pinned", "saved"]
 
@@ -81,7 +86,7 @@ async def test_a_space_that_is_much_too_full_is_trimmed_in_small_steps_with_a_pa
         done.append(("pause", 0))
 
     await make_room(
-        SpaceSize("ann", "default", 500), store=store, vectors=vectors, cap=100, ageing=Ageing(), pause=pause
+        SpaceSize("ann", "default", 500), stores=places(store, vectors), cap=100, ageing=Ageing(), pause=pause
     )
     assert [size for name, size in done if name == "replace"] == [50] * 10
     assert [size for name, size in done if name == "remove"] == [50] * 8
@@ -102,7 +107,7 @@ def noted(done: list[tuple[str, int]], name: str, call: Any) -> Any:
 
 async def test_trimming_that_was_broken_off_goes_on(store: TextStore) -> None:
     vectors = await embedded(await store_entries(store, [aged(days, f"said {days} days ago") for days in range(200)]))
-    room = partial(make_room, store=store, vectors=vectors, cap=20, ageing=Ageing())
+    room = partial(make_room, stores=places(store, vectors), cap=20, ageing=Ageing())
 
     async def never(seconds: float) -> None:
         if (await store.counts("ann")).entries < 200:
@@ -122,7 +127,7 @@ async def test_what_is_too_old_loses_its_words_unless_it_is_protected(store: Tex
     )
     vectors = await embedded(entries)
     for expected in (2, 0):
-        assert await expire(store=store, vectors=vectors, max_age=timedelta(days=180), limit=1) == expected
+        assert await expire(stores=places(store, vectors), max_age=timedelta(days=180), limit=1) == expected
     assert sorted(await active(store)) == ["less old", "pinned"]
     assert await active(store, "eve") == []
     forgotten = await store.page(Selection("ann", status="forgotten"), limit=10, cursor=None)

@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from contracts.ports import Record, RecordKey, RecordKind, RecordPage, Selection, TextStore, Unavailable
 from contracts.v1.control import SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import control
-from services.curate.privacy import DataStores
 from services.curate.retention import own_limits
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
+from services.curate.stores import Stores
 from services.shared import preferences
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.apps.fakes import FakeInFlight
+from tests.apps.fakes import FakeInFlight, say_nothing
 from tests.stores.builders import an_entry, store_entries
 
 NOW = datetime.now(UTC)
@@ -95,8 +95,8 @@ async def test_others_who_keep_changing_it_are_not_waited_for_without_end() -> N
 def tidy(store: SqliteTextStore) -> Any:
     """Keep limits once, with a cap of 3 and 100 days where a user has decided nothing."""
     settings = CurateSettings(soft_cap=3, max_age_days=100)
-    stores = DataStores(store, None, FakeInFlight())
-    scheduler = Scheduler(cast(Any, SimpleNamespace()), settings, stores, cast(Any, None))
+    stores = Stores(store, None, FakeInFlight(), say_nothing)
+    scheduler = Scheduler(cast(Any, SimpleNamespace()), settings, stores)
     return scheduler.keep_limits
 
 

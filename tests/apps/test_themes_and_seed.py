@@ -11,9 +11,10 @@ from contracts.v1.commands import CreateRequest, EntryReply
 from contracts.v1.entries import Entry
 from contracts.v1.overview import ThemeProposal, ThemeProposalsRequest, ThemeSaveRequest
 from contracts.v1.profile import SeedRequest
-from services.curate import overview, seed, themes
+from services.curate import profile, themes
+from services.curate.stores import Stores
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, store_entries
 from tests.unit.context.test_context_clusters import BREAD
@@ -28,7 +29,8 @@ async def embedded(store: TextStore, vectors: FakeVectors, **fields: object) -> 
 
 async def proposed(store: TextStore, vectors: FakeVectors | None, space: str | None = None) -> list[ThemeProposal]:
     request = ThemeProposalsRequest(user_id="ann", space=space)
-    return list((await themes.propose_themes(request, store=store, vectors=vectors)).items)
+    stores = Stores(store, vectors, FakeInFlight(), say_nothing)
+    return list((await themes.propose_themes(request, stores=stores)).items)
 
 
 async def test_a_proposed_theme_is_saved_with_its_entries_and_proposed_no_more(store: TextStore) -> None:
@@ -38,8 +40,8 @@ async def test_a_proposed_theme_is_saved_with_its_entries_and_proposed_no_more(s
     assert (theme.count, set(theme.ids)) == (4, {entry.id for entry in entries})
     assert theme.slug.startswith("sourdough")
     save = ThemeSaveRequest(user_id="ann", slug=theme.slug, display_name="Bread", ids=(*theme.ids, "nothing"))
-    assert (await overview.save_theme(save, stores=everywhere)).theme.count == 4
-    assert (await overview.save_theme(save, stores=everywhere)).theme.count == 4
+    assert (await themes.save_theme(save, stores=everywhere)).theme.count == 4
+    assert (await themes.save_theme(save, stores=everywhere)).theme.count == 4
     assert await proposed(store, vectors) == []
 
 
@@ -78,7 +80,7 @@ async def test_facts_given_at_the_start_are_saved_once_each_and_refusals_told() 
 
     facts = ("I live in Lisbon", "a secret", "too late", "I live in Lisbon")
     request = SeedRequest(user_id="ann", facts=facts, space="home", persona_id="coach")
-    lisbon, secret, late = (await seed.seed(request, create=create)).items
+    lisbon, secret, late = (await profile.seed(request, create=create)).items
     assert (lisbon.id, secret.refused, late.refused) == ("e1", "memory is off", "it waits behind others")
     first = asked[0]
     assert (first.manually_saved, first.source_ids, first.space, first.persona_id) == (

@@ -7,14 +7,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import cast
 
 import numpy as np
 
-from contracts.ports import Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
+from contracts.ports import Filters, InFlight, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryRefused, EntryRepeated
 from contracts.v1.turns import WORDLESS
 from contracts.values import StageCounts
 from services.curate import reconcile
+from services.curate.stores import Stores
 from services.shared.ranking.capacity import is_protected
 from tests.faults.state_machine_model import MARKERS, Group, Model, TurnKey, group_of
 from tests.faults.state_machine_ports import TinyEmbedder
@@ -234,6 +236,7 @@ async def _check_reconciled(world: World) -> None:
     async def say(events: Sequence[EntryEvent]) -> None:
         assert not events
 
+    stores = Stores(world.store, world.vectors, cast(InFlight, world.bus), say)
     for side in reconcile.SIDES:
-        async for page in reconcile.pages(side, reconcile.Stores(world.store, world.vectors, say), fix=False):
+        async for page in reconcile.pages(side, stores, fix=False):
             assert not page.differences, f"{page.differences}"

@@ -16,7 +16,7 @@ from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetR
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import DatedTurn
 from services.curate import privacy, reconcile, retention
-from services.curate.privacy import DataStores
+from services.curate.stores import Stores
 from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
@@ -238,14 +238,13 @@ class World:
         """Archive what is too much."""
 
         async def work(steps: Steps) -> None:
-            store, vectors = self._stores(steps)
-            await retention.make_room(crowd, store=store, vectors=vectors, cap=cap, ageing=Ageing())
+            await retention.make_room(crowd, stores=self._data_stores(steps), cap=cap, ageing=Ageing())
 
         await self.start("make room", work, trouble)
 
     async def look_after_vectors(self) -> None:
         """Do what is done after somebody died: remove the vectors that nobody will come back to."""
-        stores = reconcile.Stores(self.store, self.vectors, _say_nothing)
+        stores = Stores(self.store, self.vectors, cast(InFlight, self.bus), _say_nothing)
         async for page in reconcile.pages("vectors", stores, fix=True):
             assert {one.id for one in page.differences} <= self.left_behind, f"nobody died over {page.differences}"
         self.left_behind = set()
@@ -253,9 +252,9 @@ class World:
     def _stores(self, steps: Steps) -> tuple[TextStore, VectorStore]:
         return cast(TextStore, Watched(self.store, steps)), cast(VectorStore, Watched(self.vectors, steps))
 
-    def _data_stores(self, steps: Steps) -> DataStores:
+    def _data_stores(self, steps: Steps) -> Stores:
         store, vectors = self._stores(steps)
-        return DataStores(store, vectors, cast(InFlight, Watched(self.bus, steps)))
+        return Stores(store, vectors, cast(InFlight, Watched(self.bus, steps)), _say_nothing)
 
 
 async def _say_nothing(events: Sequence[EntryEvent]) -> None:

@@ -16,8 +16,8 @@ from contracts.v1.entries import Entry, EntryEvent
 from contracts.v1.rollups import RollUpReply, RollUpRequest
 from services.curate import ageing
 from services.curate.ageing import Ages
-from services.curate.privacy import DataStores
 from services.curate.rollups import RollUps
+from services.curate.stores import Stores
 from services.shared.dedup.repeats import prints_of
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.stores.builders import a_proposal, a_turn, entry_of, store_entries
@@ -39,7 +39,7 @@ class Said:
 
 
 def replica(store: TextStore, vectors: FakeVectors | None = None) -> RollUps:
-    return RollUps(DataStores(store, vectors or FakeVectors(), FakeInFlight()), Said())
+    return RollUps(Stores(store, vectors or FakeVectors(), FakeInFlight(), Said()))
 
 
 async def say(store: TextStore, user: str, *texts: str, days: int = 200, **fields: Any) -> list[Entry]:

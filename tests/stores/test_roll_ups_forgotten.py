@@ -107,8 +107,8 @@ async def test_what_is_too_old_goes_with_its_originals(text_store: TextStore, us
     made = replica(text_store, vectors)
     await aged(made, user)
     size = (await text_store.spaces(user))[0]
-    limits: dict[str, Any] = {"max_age": 100 * DAY, "of": size, "made": made}
-    assert await expire(store=text_store, vectors=vectors, **limits) == 1
+    limits: dict[str, Any] = {"max_age": 100 * DAY, "of": size}
+    assert await expire(stores=made.stores, **limits) == 1
     assert "ourdough" not in await everything_of(text_store, user)
 
 
@@ -192,7 +192,7 @@ async def test_a_roll_up_that_is_redacted_leaves_nothing_of_its_originals(text_s
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, made.say, lambda *_: nullcontext(), DAY, 10_000)
+    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
     id_ = (await the_roll_up(text_store, user)).id
     await editor.update(UpdateRequest(user_id=user, id=id_, text="I gave up baking", redact=True))
     assert await texts(text_store, user) == ["I gave up baking"]
@@ -207,7 +207,7 @@ async def test_of_a_roll_up_whose_text_was_changed_nothing_stays_when_an_origina
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, made.say, lambda *_: nullcontext(), DAY, 10_000)
+    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
     one = await the_roll_up(text_store, user)
     await editor.update(UpdateRequest(user_id=user, id=one.id, text=f"Mine now: {NEWS}"))
     assert (await the_roll_up(text_store, user)).line_sources == ()

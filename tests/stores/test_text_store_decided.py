@@ -11,7 +11,7 @@ from contracts.v1.cards import CardsRequest, NamesRequest
 from contracts.v1.claims import Claim
 from contracts.v1.loops import LoopsRequest, SettleRequest
 from contracts.v1.profile import DecideRequest, ProfileRequest
-from services.curate import cards, claims, loops
+from services.curate import cards, loops
 from services.curate import profile as profiles
 from services.shared.decided import drop_settled, read_decisions, settled_of
 from tests.claims import a_claim, a_task, an_end_of
@@ -61,7 +61,7 @@ async def test_what_is_so_is_decided_in_its_entry(text_store: TextStore, user: s
     await eventually(told, lambda found: found == [("Porto", True)])
     for is_so, expected in ((True, [("Porto", False)]), (False, []), (None, [("Porto", True)])):
         request = DecideRequest(user_id=user, id=f"{entry.id}:19-24:home", is_so=is_so)
-        await claims.decide(request, store=text_store)
+        await profiles.decide(request, store=text_store)
         held = (await text_store.get([entry]))[entry.id]
         assert [one.is_so for one in held.decided_claims] == ([] if is_so is None else [is_so])
         await eventually(told, partial(_is, expected))

@@ -16,9 +16,10 @@ from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS
 from services.curate.edits import Editor
-from services.curate.privacy import DataStores, forget
+from services.curate.privacy import forget
+from services.curate.stores import Stores
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.apps.fakes import FakeInFlight, FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.stores.builders import a_proposal
 from tests.stores.drawing import Memory, a_former_fact
 from tests.stores.sqlite_secrets import found
@@ -29,8 +30,8 @@ def memory(text_store: TextStore, user: str) -> Memory:
     return Memory(text_store, user)
 
 
-def places(store: TextStore) -> DataStores:
-    return DataStores(store, FakeVectors(), FakeInFlight())
+def places(store: TextStore) -> Stores:
+    return Stores(store, FakeVectors(), FakeInFlight(), say_nothing)
 
 
 async def forgotten(memory: Memory, entry: Entry) -> dict[str, int]:
@@ -102,15 +103,11 @@ async def test_the_marker_of_a_forgotten_turn_is_in_no_byte(sqlite_store: Sqlite
 async def test_what_was_drawn_from_a_text_that_is_corrected_goes_out_of_use(memory: Memory, *, redact: bool) -> None:
     turn = await memory.log("We moved to Porto!")
     fact = await memory.had_drawn(turn, "Porto")
-    editor = Editor(places(memory.store), _say_nothing, _alone, timedelta(hours=1), 10_000)
+    editor = Editor(places(memory.store), _alone, timedelta(hours=1), 10_000)
     update = UpdateRequest(user_id=memory.user, id=a_proposal(turn).id, text="We stay in Ghent", redact=redact)
     await editor.update(update)
     (gone,) = (await memory.store.get([fact])).values()
     assert (gone.status, "Porto" in gone.text) == (("forgotten", False) if redact else ("superseded", True))
-
-
-async def _say_nothing(_: object) -> None:
-    """Nobody hears it."""
 
 
 @contextmanager
