@@ -2,7 +2,7 @@
 
 What tells is how a program asks: for something about the chat, and in a form that only a program needs. Either may be
 in the system prompt, in a message before, or in the format that the answer has to have. Persons ask for the same
-without the form, or for something of their own.
+without the form, or for something of their own. The wordings are tables in `data/front_ends.txt`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from services.shared.language import wordlists
+from services.shared.privacy.wordings import compiled
 
 _HEAD = 1000
 """Characters in which a task is told; behind them is what was said, as often as not."""
@@ -29,63 +30,36 @@ _LONGEST = 32_768
 _AGREED_WITHIN = 100
 """Characters of an answer that only agrees."""
 
-_HEARD = 12
-"""Characters from which on what was said is known again within another text."""
+_HEARD, _LEAST_TOLD = 12, 12
+"""Characters from which on what was said is known again within another text, and something is told of it."""
 
-_QUOTES = {'"': '"', "”": "“", "“": "„", "»": "«", "」": "「", "`": "`"}
-"""Marks at the end of a quotation, and those at its beginning."""
-
-
-def _compiled(section: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(wordlists.pattern("front_ends", section), flags)
-
-
-_TASK = _compiled("tasks", re.IGNORECASE | re.DOTALL)
-_WANTED, _MAKER, _CHANGE = _compiled("wanted"), _compiled("maker"), _compiled("change")
-_SUMMARY, _LABEL, _THING = _compiled("summary"), _compiled("label"), _compiled("thing")
-_OWN, _BY_PROGRAM, _DIFF = _compiled("own"), _compiled("by a program"), _compiled("diff")
-_INVENTED, _HANDED, _AGREED = _compiled("invented"), _compiled("handed"), _compiled("agreed")
-_ASIDE, _CHAT, _BROAD_CHAT, _FOR_PERSONS = map(_compiled, ("aside", "chat", "broad chat", "for persons"))
-_MAKES, _HANDOVER, _CONTINUED = _compiled("makes"), _compiled("handover"), _compiled("continued")
-_LIST = re.compile(r"[ \t]*(?:[-*•<#|]|\d+[.)]|\[)")
-_FIRST_PERSON, _OF_SOMETHING = _compiled("first person"), _compiled("of something")
-_MACHINE, _BY_PERSON = _compiled("machine"), _compiled("by a person")
-_ANSWERS = _compiled("answers somebody")
-
-
-def _labels(section: str) -> re.Pattern[str]:
-    role = wordlists.pattern("front_ends", section)
-    return re.compile(rf"(?:^|\n)[ \t]*(?:[>*\[#-]{{1,4}} ?)?{role}(?:[\]*]{{0,3}}[:：]|[\]*]{{0,3}}\n)", re.IGNORECASE)
-
-
-_BY_ROLE, _BY_MODEL = _labels("by role"), _labels("by model")
-_TAG = re.compile(r"<([A-Za-z]\w{0,40})")
-_MOST_TAGS = 16
-_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,400}[\"”“»]")
-_LABELLED = re.compile(
-    rf"(?:^|\n)\W{{0,4}}{wordlists.pattern('front_ends', 'slot')}\W{{0,2}}[:：][^\n]*", re.IGNORECASE
-)
-_SLOT = re.compile(
-    rf"(?:^|\n)[ \t]*\W{{0,4}}(?:{wordlists.pattern('front_ends', 'slot')}"
-    rf"|(?:[a-z]+ )?(?P<named>{wordlists.pattern('front_ends', 'named slot')}))\W{{0,3}}[:：]"
-    rf"|<(?={wordlists.pattern('front_ends', 'handed tag')}>)|\"\"\"",
-    re.IGNORECASE,
-)
-_OPEN_LABEL = re.compile(r"[^\w\n]{0,4}(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[^\w\n]{0,2}[:：]\W{0,4}")
-_FILLED = re.compile(r"(?:^|\n)(?:[\w'-]{1,20} ){0,3}[\w'-]{1,20}[:：][ \t]*\S")
 _OF_TEMPLATE = 2
 """Labels with something behind them that only a template has."""
 
-_LEAST_TOLD = 12
-"""Characters from which on something is told of what is handed over."""
+_MOST_TAGS = 16
+_QUOTES = {'"': '"', "”": "“", "“": "„", "»": "«", "」": "「", "`": "`"}
+"""Marks at the end of a quotation, and those at its beginning."""
 
-_COUNT, _FORM = _compiled("count"), _compiled("form")
 _FIELDS = wordlists.words("front_ends", "fields")
-_HEADING = re.compile(rf"#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'heading')}\W{{0,4}}\n", re.IGNORECASE)
-_FURTHER = re.compile(
-    rf"\n#{{1,4}} \W{{0,3}}{wordlists.pattern('front_ends', 'further heading')}\W{{0,4}}(?:\n|\Z)", re.IGNORECASE
-)
+_TAG = re.compile(r"<([A-Za-z]\w{0,40})")
 _SENTENCES = re.compile(r"(?<=[.!?。！？\]])\s+|\n|(?<=[。！？])")
+_IS = compiled(
+    "front_ends",
+    *("task in its frame", "in parts", "wanted", "asks for what follows", "change", "diff", "own", "by a program"),
+    *(
+        "said by a person",
+        "by a person",
+        "chat",
+        "broad chat",
+        "aside of a chat",
+        "label or summary",
+        "label",
+        "summary",
+    ),
+    *("summary alone", "thing", "form", "count", "maker", "for persons", "makes", "machine", "handover", "continued"),
+    *("first person", "of something", "invented", "handed", "agreed", "wanted of a change or chat", "list item"),
+    *("turn of the user", "turn of the model", "quoted", "labelled", "slot begins", "open label", "filled label"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,42 +98,49 @@ def sets_task(request: Request) -> bool:
 def is_task(text: str) -> bool:
     """Whether nobody said this: it asks for something about the chat, in a form that only a program needs."""
     text = text.lstrip()
-    if _TASK.match(text) or _is_in_parts(text) or _is_quoted_whole(text) or _is_handover(text) or _continues(text):
+    is_framed = _IS["task in its frame"].match(text) is not None
+    if is_framed or _is_in_parts(text) or _is_quoted_whole(text) or _is_handover(text) or _continues(text):
         return True
     head = _plain(text[:_HEAD])
     asking = next(_asking(head), "")
-    if asking and not _OWN.search(asking) and _is_formal(asking, head):
+    if asking and not _has("own", asking) and _is_formal(asking, head):
         return True
     if _works_on_slot(text):
         return True
     told = _plain(_instruction(text))
-    if _BY_PERSON.search(told) or _OWN.search(told):
+    if _has("said by a person", told):
         return False
-    if _DIFF.search(text[:_HEAD]) and any(map(_CHANGE.match, _sentences(told))):
-        return _FORM.search(told) is not None
-    has_chat = _CHAT.search(told) or _LABELLED.search(text[: 2 * _HEAD])
-    return bool(has_chat) and _is_aside(told) and _is_formal(told, told)
+    if _has("diff", text[:_HEAD]) and any(map(_IS["change"].match, _sentences(told))):
+        return _has("form", told)
+    has_chat = _has("chat", told) or _has("labelled", text[: 2 * _HEAD])
+    return has_chat and _has("aside of a chat", told) and _is_formal(told, told)
 
 
 def is_handed(text: str, answer: str) -> bool:
     """Whether a program sends a message in every chat, as files to which it invents a "Good", or it is a task."""
-    is_agreed = len(answer) <= _AGREED_WITHIN and _AGREED.match(answer.lstrip()) is not None
-    is_given = is_agreed and _HANDED.search(_plain(text[:_HEAD])) is not None
+    is_given = _is_agreed(answer) and _has("handed", _plain(text[:_HEAD]))
     return is_given or is_task(text) or _asks_for_what_follows(text, "``")
 
 
 def ends_examples(text: str, answer: str) -> bool:
     """Whether a message says that what stands before it was only an example, and the answer is invented as well."""
-    is_agreed = len(answer) <= _AGREED_WITHIN and _AGREED.match(answer.lstrip()) is not None
-    return is_agreed and len(text) <= _HEAD and _INVENTED.search(_plain(text)) is not None
+    return _is_agreed(answer) and len(text) <= _HEAD and _has("invented", _plain(text))
+
+
+def _has(section: str, text: str) -> bool:
+    return _IS[section].search(text) is not None
+
+
+def _is_agreed(answer: str) -> bool:
+    return len(answer) <= _AGREED_WITHIN and _IS["agreed"].match(answer.lstrip()) is not None
 
 
 def _asking(head: str) -> Iterator[str]:
     """The sentence that asks, where only what a program says stands before it."""
     for sentence in _sentences(head):
-        if _WANTED.match(sentence):
+        if _IS["wanted"].match(sentence):
             yield sentence
-        if not (_BY_PROGRAM.match(sentence) or _LIST.match(sentence) or _FORM.search(sentence)):
+        if not (_IS["by a program"].match(sentence) or _IS["list item"].match(sentence) or _has("form", sentence)):
             return
 
 
@@ -169,83 +150,72 @@ def _instruction(text: str) -> str:
     for tag in [*dict.fromkeys(_TAG.findall(ends))][:_MOST_TAGS]:
         begins, ended = ends.find(f"<{tag}"), ends.rfind(f"</{tag}>")
         ends = f"{ends[:begins]} {ends[ended + len(tag) + 3 :]}" if 0 <= begins < ended else ends
-    unfenced = " ".join(ends.split("```")[::2])
-    return _LABELLED.sub("\n", _QUOTED.sub(" ", unfenced))
+    return _IS["labelled"].sub("\n", _IS["quoted"].sub(" ", " ".join(ends.split("```")[::2])))
 
 
 def _works_on_slot(text: str) -> bool:
     """Whether a form is wanted, and nothing else, of what stands behind a label or in a tag, and nobody says "I"."""
     text = text[:_LONGEST].strip()
-    slot = _SLOT.search(text[: 2 * _HEAD])
+    slot = _IS["slot begins"].search(text[: 2 * _HEAD])
     if not slot or not text[slot.end() :].strip():
         return False
     told = _plain(text[: slot.start()])
     if len(told) < _LEAST_TOLD:
         told = _plain(text[-_HEAD:].rpartition("\n\n")[2])
-    if len(told) < _LEAST_TOLD or told[:1].islower() or _BY_PERSON.search(told):
+    if len(told) < _LEAST_TOLD or told[:1].islower() or _has("by a person", told):
         return False
     is_named = not slot["named"] or slot["named"].lower() in told.lower()
-    if not is_named and len(_FILLED.findall(text[: 2 * _HEAD])) < _OF_TEMPLATE:
+    if not is_named and len(_IS["filled label"].findall(text[: 2 * _HEAD])) < _OF_TEMPLATE:
         return False
-    last = text[-_HEAD:].rpartition("\n")[2]
-    is_open = _OPEN_LABEL.fullmatch(last) is not None and not _ANSWERS.search(last)
-    return is_open or _FORM.search(told) is not None
-
-
-def _is_aside(told: str) -> bool:
-    """Whether something is wanted that answers nobody."""
-    return any(kind.search(told) for kind in (_LABEL, _SUMMARY, _ASIDE))
+    return _has("form", told) or _IS["open label"].fullmatch(text[-_HEAD:].rpartition("\n")[2]) is not None
 
 
 def _is_formal(asking: str, head: str) -> bool:
     """Whether the answer has to have a form; how short it has to be persons say, too, of a summary."""
-    if _FORM.search(head):
-        return True
-    is_summary = _SUMMARY.search(asking) and not _LABEL.search(asking)
-    return not is_summary and _COUNT.search(head) is not None
+    return _has("form", head) or (_has("count", head) and not _has("summary alone", asking))
 
 
 def _is_for_tasks(system: str) -> bool:
     """Whether a system prompt says that its model is there for a task alone."""
-    head = _plain(system[:_SYSTEM_HEAD])
-    if _MAKER.search(head):
+    head, whole = _plain(system[:_SYSTEM_HEAD]), _plain(system[:_SYSTEM])
+    if _has("maker", head):
         return True
-    if not head or _FOR_PERSONS.search(head):
+    if not head or _has("for persons", head):
         return False
-    asking = (one for one in _sentences(head) if (_WANTED.match(one) or _CHANGE.match(one)) and not _OWN.search(one))
-    sentence, whole = next(asking, ""), _plain(system[:_SYSTEM])
-    if sentence:
-        return _is_formal(sentence, whole)
-    if any(map(_MAKES.match, _sentences(head))) or _MACHINE.search(head):
-        return _FORM.search(whole) is not None
-    is_short = len(system) <= _SYSTEM and _BROAD_CHAT.search(head)
-    return bool(is_short) and _is_aside(head) and _is_formal(head, head) and not _OWN.search(head)
+    if asking := next(filter(_IS["wanted of a change or chat"].match, _sentences(head)), ""):
+        return _is_formal(asking, whole)
+    if any(map(_IS["makes"].match, _sentences(head))) or _has("machine", head):
+        return _has("form", whole)
+    is_aside = len(system) <= _SYSTEM and _has("broad chat", head) and _has("aside of a chat", head)
+    return is_aside and _is_formal(head, head) and not _has("own", head)
 
 
 def _is_of_transcript(text: str, request: Request) -> bool:
     """Whether a chat is in the text, turn by turn, and a title or a summary is wanted of it."""
     text = text[:_LONGEST]
-    if not (begins := _BY_ROLE.search(text)) or not _BY_MODEL.search(text):
+    if not (begins := _IS["turn of the user"].search(text)) or not _has("turn of the model", text):
         return False
     head = _plain(text[: min(_HEAD, begins.start())])
-    if not request.has_tools and any(kind.search(request.system[:_SYSTEM_HEAD]) for kind in (_LABEL, _SUMMARY)):
-        return True
-    return (_LABEL.search(head) or _SUMMARY.search(head)) is not None and _FORM.search(head) is not None
+    is_for_it = not request.has_tools and _has("label or summary", request.system[:_SYSTEM_HEAD])
+    return is_for_it or (_has("label or summary", head) and _has("form", head))
 
 
 def _is_handover(text: str) -> bool:
     """Whether a summary is wanted in parts and for somebody else, by nobody who says "I"."""
     lines = text[: 4 * _HEAD].splitlines()
-    prose = "\n".join(line for line in lines if not _LIST.match(line))
-    is_wanted = _SUMMARY.search(prose) and _HANDOVER.search(text[: 4 * _HEAD])
-    return bool(is_wanted) and len(lines) - prose.count("\n") > 2 and not _FIRST_PERSON.search(prose)
+    prose = [line for line in lines if not _IS["list item"].match(line)]
+    told = "\n".join(prose)
+    is_in_parts = len(lines) - len(prose) > 1
+    return (
+        is_in_parts and _has("summary", told) and _has("handover", text[: 4 * _HEAD]) and not _has("first person", told)
+    )
 
 
 def _continues(text: str) -> bool:
     """Whether a summary is handed over, behind some sentences on where it is from that nobody says "I" in."""
     told, ended, _ = text[:_HEAD].partition(":\n")
-    is_handed = ended and len([*_sentences(told)]) > 2 and _CONTINUED.search(told) and _SUMMARY.search(told)
-    return bool(is_handed) and not _FIRST_PERSON.search(told)
+    is_handed = ended and len([*_sentences(told)]) > 2 and _has("continued", told) and _has("summary", told)
+    return bool(is_handed) and not _has("first person", told)
 
 
 def _is_for_a_list(fields: frozenset[str]) -> bool:
@@ -255,31 +225,30 @@ def _is_for_a_list(fields: frozenset[str]) -> bool:
 def _asks_for_what_follows(before: str, text: str) -> bool:
     """Whether a message asks for something about the next one: "Generate a title for this conversation:"."""
     head = _plain(before.strip()[:_HEAD])
-    if not head.endswith((":", "：")) or not _WANTED.match(head) or _OWN.search(head):
+    if not _IS["asks for what follows"].match(head):
         return False
     return is_task(head) or (text[-1:] in _QUOTES and text.startswith(_QUOTES[text[-1]]))
 
 
 def _is_in_parts(text: str) -> bool:
     """Whether headings part a task, with what it is about, from the form of the answer."""
-    if not (begins := _HEADING.match(text)) or not (further := _FURTHER.search(text, begins.end() - 1, 4 * _HEAD)):
+    if not (found := _IS["in parts"].match(text)):
         return False
     if any(letter.isalnum() for letter in text[text.rfind("</") :].partition(">")[2] if "</" in text):
         return False  # a question stands behind what belongs to it
-    task = next(_sentences(text[begins.end() : further.start()].partition("\n#")[0]), "")
-    return any(kind.search(task) for kind in (_THING, _SUMMARY, _ASIDE))
+    task = next(_sentences(found["task"].partition("\n#")[0]), "")
+    return _has("thing", task) or _has("aside of a chat", task)
 
 
 def _is_quoted_whole(text: str) -> bool:
     """Whether a form and what was said in quotation marks is all: 'Give the title only. "I have moved to Leeds"'."""
     text = text.rstrip()
-    quoted, begins = text[-1:] in _QUOTES, text[:_HEAD].find(_QUOTES.get(text[-1:], "\0"))
-    if not quoted or not 0 < begins < len(text) - 1:
+    begins = text[:_HEAD].find(_QUOTES.get(text[-1:], "\0"))
+    if not 0 < begins < len(text) - 1:
         return False
     asked = _plain(text[:begins])
-    is_of_something = _OF_SOMETHING.search(asked)
-    is_label = _LABEL.search(asked) and _FORM.search(asked) and _COUNT.search(asked)
-    return bool(is_label) and not (is_of_something or _OWN.search(asked))
+    is_label = all(_has(one, asked) for one in ("label", "form", "count"))
+    return is_label and not (_has("of something", asked) or _has("own", asked))
 
 
 def _repeats(text: str, heard: Sequence[str]) -> bool:

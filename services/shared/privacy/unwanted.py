@@ -29,7 +29,7 @@ _LONGEST = 200
 
 _IS = compiled(
     "unwanted",
-    *("letters", "wish", "wish for a chat", "wish abroad", "may be a wish", "may be a wish abroad"),
+    *("letters", "wish", "wish for a chat", "of a chat", "wish abroad", "may be a wish", "may be a wish abroad"),
     *("alone", "between parts", "since", "polite question"),
     flags=re.NOFLAG,
 )
@@ -59,7 +59,8 @@ def is_unwanted(text: str) -> bool:
 
 def is_of_whole_chat(text: str) -> bool:
     """Whether what a user says has a wish that nothing of the conversation be kept."""
-    return any(map(_IS["wish for a chat"].search, map(_lettered, _looked_at(text))))
+    wishes = map(_IS["wish for a chat"].search, map(_lettered, _looked_at(text)))
+    return _IS["of a chat"].search(text) is not None and any(wishes)
 
 
 def wish_alone(text: str) -> Meant | None:
