@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contracts.ports import TextStore
-from contracts.v1.entries import Entry, EntryEvent
+from contracts.v1.entries import Entry, EntryEnriched, EntryEvent
 from services.curate import reconcile
 from services.curate.reconcile import read_anew
 from services.curate.stores import Say, Stores
