@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from contracts.v1.turns import Turn
@@ -22,60 +24,39 @@ from services.shared.privacy.templates import (
     without_preface,
 )
 from services.shared.privacy.thoughts import without_thoughts
+from services.shared.privacy.wordings import compiled
 
-_MARKUP = wordlists.words("wrappers", "markup")
-_DOCUMENTS = wordlists.words("wrappers", "documents")
-_EMPTY = wordlists.words("wrappers", "markup without content")
-_MAY_BE_MARKUP = wordlists.words("wrappers", "markup or document")
-_SAID, _SAID_WEAKLY, _SAID_AT_LAST, _BESIDE = (
-    wordlists.words("wrappers", name) for name in ("said", "said weakly", "said if nothing else is", "said beside")
+_words = partial(wordlists.words, "wrappers")
+_MARKUP, _DOCUMENTS, _EMPTY = _words("markup"), _words("documents"), _words("markup without content")
+_MAY_BE_MARKUP, _SAID_AS_A_WHOLE = _words("markup or document"), _words("said as a whole")
+_SAID = (_words("said"), _words("said weakly"), _words("said if nothing else is"))
+_BESIDE, _USERS = _words("said beside"), frozenset({"user", "human"})
+_IS = compiled(
+    "wrappers",
+    *("may wrap", "foreword", "file", "heading", "heading of what was said", "own heading", "empty answer"),
+    flags=re.IGNORECASE | re.MULTILINE,
 )
-
-_SAID_AS_A_WHOLE = wordlists.words("wrappers", "said as a whole")
-_FOREWORD = re.compile(wordlists.pattern("wrappers", "foreword"), re.IGNORECASE)
-_RESULT = re.compile(r"\[[^\n]{1,180}\][^\n\]]{0,40}:")
-_USERS = frozenset({"user", "human"})
-
-T = TypeVar("T", bound=Turn)
 
 _MOST_KNOWN, _MOST_KEPT = 20_000, 4_000_000
 """Messages that are known again, and characters of what was said in those that had more in them."""
 
 _NEAR = 200  # characters in which the next thing on a line is looked for
-_LEAST_WORDS = 4
+_LEAST_WORDS, _LEAST_RULES, _MOST_NESTED = 4, 80, 4
 _LEAST_CUT = 200
 """Characters that follow a mark which nothing closes, as the text was cut, or else it has to tell more of itself."""
+
 _LONGEST_FENCE = 1500
 """Characters of a block between fences that a person may have typed or pasted beside what they say of it."""
-_LEAST_RULES = 80
-_MOST_NESTED = 4
 
 _SENTENCE_END = re.compile(r"[.!?…:;。！？：]['\"”’)\]*_]*$")
 _GOES_ON = re.compile(r"[^\W\d_A-ZÀ-ÞΑ-ΩА-Я]|[,;.!?)\]'’-]")
-_HEADING = re.compile(r"^#{1,6}[ \t]+\S[^\n]*", re.MULTILINE)
-_LAST_LINE = re.compile(r"[^\n]*\Z")
+_RESULT = re.compile(r"\[[^\n]{1,180}\][^\n\]]{0,40}:")
 _PATH = re.compile(r"\S+\.\w{1,8}|\S*[/\\]\S+")
-_FILE = re.compile(
-    rf"\W{{0,6}}(?:{wordlists.pattern('wrappers', 'file label')}\W{{1,4}}\S[^\n]{{0,120}}"
-    r"|[^\s:]{1,120}\.\w{1,8}|(?!\w+:/)[^\s:]{0,80}[/\\][^\s:]{1,80})(?: ?\([^()\n]{0,60}\))?\W{0,6}",
-    re.IGNORECASE,
-)
 _OF_FILE = re.compile(r"[/=:\\]|\.\w{1,8}$|\s")
-_SAID_HEADING = re.compile(
-    rf"^(?:#{{1,6}}[ \t]+{wordlists.pattern('wrappers', 'said heading')}[ \t]*:?[ \t]*$"
-    rf"|\W{{0,3}}{wordlists.pattern('wrappers', 'said label')}\W{{0,3}}:\**[ \t]*)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _RULED = re.compile(r"\A[ \t\r]*\n\s*?\n[ \t]*[-=*_~]{3,}+[ \t]*\n[ \t]*\n")
 _CALL = re.compile(r"[^\n{]{0,200}\{\"[^\n]*\}")
-_OWN_HEADING = re.compile(
-    rf"^#{{1,6}}[ \t]+(?=my|user|current){wordlists.pattern('wrappers', 'said heading')}[ \t]*:?[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ANSWER = re.compile(rf"\n\W{{0,5}}{wordlists.pattern('wrappers', 'answer label')}\W{{0,3}}:[\s*]*\Z", re.IGNORECASE)
-_MAY_WRAP = re.compile(
-    r"[<\[{【⟦〔《〈‹◁「『(]|```|~~~|:::|\"\"\"|'''|%%%|@@@|^\W{2,40}+\w|^\W{0,3}[A-Z]{3}|^#", re.MULTILINE
-)
+
+T = TypeVar("T", bound=Turn)
 
 
 class _Wrapper(NamedTuple):
@@ -187,7 +168,7 @@ def _read(text: str, nested: int) -> _Part:
 
 
 def _unwrapped(text: str, nested: int) -> _Part:
-    if not _MAY_WRAP.search(text):
+    if not _IS["may wrap"].search(text):
         return _Part(text.strip())
     marks = marked(text)
     wrappers = list(_Reading(text, marks).wrappers(nested))
@@ -195,9 +176,11 @@ def _unwrapped(text: str, nested: int) -> _Part:
         return _Part(_under_own_heading(text).strip())
     first, *rest = _kept(text, wrappers)
     rest = [_RULED.sub("", piece) for piece in rest]
-    is_rules = (any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)) or _FOREWORD.search(first) is not None
+    is_rules = (any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)) or _IS["foreword"].search(
+        first
+    ) is not None
     has_caption = not first.strip() and bool(text[: wrappers[0].begin].strip())
-    if is_rules or has_caption or _ANSWER.search(rest[-1]):
+    if is_rules or has_caption or _IS["empty answer"].search(rest[-1]):
         rest = [_without_scaffold(piece) for piece in rest]
     rest[-1] = below_label(rest[-1])
     kept = ["" if is_rules else first, *rest]
@@ -223,23 +206,23 @@ def _joined(kept: Sequence[str]) -> str:
 def _without_caption(before: str, wrapper: _Wrapper) -> str:
     """A text without its last line where that is a heading of the wrapper that follows, or only names it."""
     above = before.rstrip()
-    line = _LAST_LINE.search(above)
-    if line is None or before.count("\n", len(above)) not in (1, 2) or len(line[0]) > _NEAR:
+    rest, ended, line = above.rpartition("\n")
+    if before.count("\n", len(above)) not in (1, 2) or len(line) > _NEAR:
         return before
-    words = split(line[0])
-    is_heading = _HEADING.match(line[0]) is not None
-    is_label = line[0].endswith(":") and len(words) < _LEAST_WORDS
+    words, is_label = split(line), line.endswith(":")
     is_named = not set(words).isdisjoint(wrapper.names)
-    is_caption = is_heading and (is_named or line[0].endswith(":") or _PATH.search(line[0]) is not None)
-    is_introduction = line[0].endswith(":") and (introduces(line[0]) or _RESULT.fullmatch(line[0]) is not None)
-    is_caption = is_caption or is_introduction or (is_label and is_named)
-    return above[: line.start()] if is_caption else before
+    if _IS["heading"].match(line):
+        is_caption = is_named or is_label or _PATH.search(line) is not None
+    else:
+        is_caption = is_label and is_named and len(words) < _LEAST_WORDS
+    is_introduction = is_label and (introduces(line) or _RESULT.fullmatch(line) is not None)
+    return rest + ended if is_caption or is_introduction else before
 
 
 def _is_rules(before: str, wrappers: Sequence[_Wrapper], marks: Marked) -> bool:
     """Whether what stands before the first wrapper is how a program has it read, not what a person says of it."""
     head = before.strip()
-    headings = _HEADING.findall(head)
+    headings = _IS["heading"].findall(head)
     names = {pair.opener.words for pair in marks.pairs if pair.begin >= wrappers[0].begin}
     tells_of = len(head) >= _LEAST_RULES and any(
         mark.words in names for mark in marks.every if mark.begin < wrappers[0].begin
@@ -251,17 +234,17 @@ def _is_rules(before: str, wrappers: Sequence[_Wrapper], marks: Marked) -> bool:
 
 def _without_scaffold(text: str) -> str:
     """What is asked below a heading or label that says so, without the empty label of an answer."""
-    text = _ANSWER.sub("", text)
-    if found := _SAID_HEADING.search(text):
+    text = _IS["empty answer"].sub("", text)
+    if found := _IS["heading of what was said"].search(text):
         text = text[found.end() :]
-        if found[0].lstrip().startswith("#") and (following := _HEADING.search(text)):
+        if found[0].lstrip().startswith("#") and (following := _IS["heading"].search(text)):
             text = text[: following.start()]
     return text
 
 
 def _under_own_heading(text: str) -> str:
     """What stands below a heading that names it the user's request, where the message begins with another one."""
-    if not text.startswith("#") or not (found := [*_OWN_HEADING.finditer(text)]):
+    if not text.startswith("#") or not (found := [*_IS["own heading"].finditer(text)]):
         return text
     below = text[found[-1].end() :]
     return below if below.strip() and found[-1].start() > 0 else text
@@ -353,7 +336,7 @@ class _Reading:
         """What a program put between fences: a file by its name, or more than a person types."""
         above = self._text[max(self._done, pair.begin - _NEAR) : pair.begin].rstrip()
         line = above[above.rfind("\n") + 1 :]
-        label = _FILE.fullmatch(line.strip()) is not None
+        label = _IS["file"].fullmatch(line.strip()) is not None
         is_quotes = pair.opener.kind[0] in "\"':%@"
         info, size = pair.opener.note, pair.inner[1] - pair.inner[0]
         is_document = len(pair.opener.words) == 1 and not _DOCUMENTS.isdisjoint(pair.opener.words)
@@ -388,5 +371,5 @@ def _names_said(mark: Mark) -> int:
         return 2
     if not (own or is_users) or (mark.kind == TAG and mark.note.strip() and not is_users):
         return 0
-    known = (_SAID, _SAID | _SAID_WEAKLY, _SAID | _SAID_WEAKLY | _SAID_AT_LAST)
+    known = accumulate(_SAID, frozenset.union)
     return next((surety for surety, words in zip((3, 2, 1), known, strict=True) if own <= words), 0)
