@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -31,11 +31,9 @@ _BRACKETED = re.compile(
     rf"(?P<label>\w[^{_LEFT}{_RIGHT}\n]{{0,200}}+)[{_RIGHT}]{{1,4}}+"
 )
 _CODE = re.compile(r"(?<!`)`[^`\n]{1,400}+`(?!`)")
-_LINE = re.compile(r"[^\n]+")
+_LINE = re.compile(r"^(?P<left>[^\w\n]*+)(?P<label>\w(?:[^\n]*\w)?)(?P<right>[^\w\n]*+)$", re.MULTILINE)
 _LONGEST_LINE = 160
-_PARTS_OF_LINE = re.compile(r"([^\w\n]*+)(\w(?:.*\w)?)([^\w\n]*+)", re.DOTALL)
 _RULES = frozenset("=-*#~_+<>|:@%&$/;!^.•─━═")
-_ENDING = re.compile(rf"\b(?:{'|'.join(sorted(_ENDS | _BEGINS))})\b|^[^\w\n]{{2,40}}+\w", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<run>`{3,}+|~{3,}+|:{3,}+|\"{3}|'{3}|%{3,}+|@{3,}+)(?P<info>[^\n]*)$", re.MULTILINE)
 _MAP = re.compile(r"^(?:[⋮│][^\n]*(?:\n|\Z))+", re.MULTILINE)
 _MOST_APART = 8  # marks of one name that are looked at for the one which another closes
@@ -57,6 +55,11 @@ class Mark(NamedTuple):
     def parts(self) -> tuple[str, ...]:
         """The words of its name, also those that signs or capitals tell apart."""
         return tuple(split(self.name)) or self.words
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What it is made of, and its words but for numbers."""
+        return self.kind, *(word for word in self.words if not word.isdigit())
 
 
 class Pair(NamedTuple):
@@ -82,16 +85,10 @@ class Marked(NamedTuple):
     unopened: list[Mark]
 
 
-class Places:
-    """Places in a text in order, asked whether one is between two others."""
-
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = places
-
-    def any_in(self, begin: int, end: int) -> bool:
-        """Whether a place is from one on, and before another."""
-        at = bisect_left(self._places, begin)
-        return at < len(self._places) and self._places[at] < end
+def any_between(places: Sequence[int], begin: int, end: int) -> bool:
+    """Whether one of these places, which are in order, is from one on, and before another."""
+    at = bisect_left(places, begin)
+    return at < len(places) and places[at] < end
 
 
 def split(name: str) -> list[str]:
@@ -100,16 +97,10 @@ def split(name: str) -> list[str]:
 
 
 def marked(text: str) -> Marked:
-    """The marks of a text that stand in pairs, and those that lack another; those in code spans count for nothing."""
-    every = sorted((*_tags(text), *_brackets(text), *_lines(text)), key=lambda mark: mark.begin)
-    codes = [found.span() for found in _CODE.finditer(text)] if "`" in text else []
-    begins = [begin for begin, _ in codes]
-    plain = []
-    for mark in every:
-        at = bisect_right(begins, mark.begin) - 1
-        if at < 0 or mark.begin >= codes[at][1]:
-            plain.append(mark)
-    return Marked(every, *_paired(plain))
+    """The marks of a text that stand in pairs, and those that lack another; those in code spans are none."""
+    plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "`" in text else text
+    every = sorted((*_tags(plain), *_brackets(plain), *_lines(plain)), key=lambda mark: mark.begin)
+    return Marked(every, *_paired(every))
 
 
 def _paired(marks: Sequence[Mark]) -> tuple[list[Pair], list[Mark], list[Mark]]:
@@ -178,9 +169,8 @@ def _named(words: Sequence[str]) -> list[str]:
 def _brackets(text: str) -> Iterator[Mark]:
     for found in _BRACKETED.finditer(text):
         left = found["left"]
-        if left == "<" and text[found.start() + 1] not in _SIGNS:
-            continue  # a tag
-        if left == "(":
+        is_tag = left == "<" and text[found.start() + 1] not in _SIGNS
+        if is_tag or left == "(":
             continue
         if (mark := _mark(left, found["label"], found.span(), is_signed=bool(found["sign"]))) is not None:
             yield mark
@@ -207,17 +197,12 @@ def _mark(kind: str, label: str, span: tuple[int, int], *, is_signed: bool) -> M
 
 def _lines(text: str) -> Iterator[Mark]:
     """Lines with signs before a name, or of capitals alone, which say that something begins or ends."""
-    if not _ENDING.search(text):
-        return
     for line in _LINE.finditer(text):
-        if len(line[0]) > _LONGEST_LINE or not (found := _PARTS_OF_LINE.fullmatch(line[0])):
-            continue
-        left, label, right = found[1].strip(), found[2], found[3].strip()
-        if "(" in label:
-            right = right.removeprefix(")").strip()
+        left, label, right = (part.strip() for part in line.groups())
+        right = right.removeprefix(")").strip() if "(" in label else right
         is_signed = left.endswith("/") and not left.endswith("//")
         left = left.rstrip("/") if is_signed else left
-        if not _RULES.issuperset(left) or not _RULES.issuperset(right):
+        if len(line[0]) > _LONGEST_LINE or not _RULES.issuperset(left + right):
             continue
         mark = _mark(f"{left[:1]}\n", label, line.span(), is_signed=is_signed)
         if mark is not None and _is_line(mark, left, right):
@@ -234,29 +219,25 @@ def _is_line(mark: Mark, left: str, right: str) -> bool:
 
 
 def fences(text: str) -> Iterator[Pair]:
-    """Blocks between fences: of backticks or tildes to the end where nothing closes them, else closed ones."""
-    yield from (_outline(found) for found in _MAP.finditer(text) if "⋮" in found[0])
+    """Blocks between fences: of backticks or tildes to the end where nothing closes them, else closed ones; and lines
+    of a file of which others are left out."""
+    for found in _MAP.finditer(text):
+        if "⋮" in found[0]:
+            yield Pair(Mark("⋮", (), found.start(), found.start()), *found.span(), found.span())
     opener: re.Match[str] | None = None
     for found in _FENCE.finditer(text):
         if found["run"][0] in found["info"]:
             continue
-        if opener is None:
-            opener = found
-        elif not found["info"].strip() and found["run"].startswith(opener["run"]):
-            yield _fence(opener, found.start(), found.end(), is_closed=True)
+        if opener and not found["info"].strip() and found["run"].startswith(opener["run"]):
+            yield _fence(opener, *found.span(), is_closed=True)
             opener = None
-        elif opener["run"][0] not in "`~":
+        elif opener is None or opener["run"][0] not in "`~":
             opener = found
-    if opener is not None and opener["run"][0] in "`~":
+    if opener and opener["run"][0] in "`~":
         yield _fence(opener, len(text), len(text), is_closed=False)
-
-
-def _outline(found: re.Match[str]) -> Pair:
-    """Lines of a file of which others are left out."""
-    return Pair(Mark("⋮", (), found.start(), found.start()), *found.span(), found.span())
 
 
 def _fence(opener: re.Match[str], inner: int, end: int, *, is_closed: bool) -> Pair:
     info = opener["info"].strip()
-    mark = Mark(opener["run"], tuple(split(info)), opener.start(), opener.end(), note=info)
+    mark = Mark(opener["run"], tuple(split(info)), *opener.span(), note=info)
     return Pair(mark, opener.start(), end, (min(opener.end() + 1, inner), inner), is_closed)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from contracts.v1.turns import Turn
 from services.shared.language import wordlists
-from services.shared.privacy.marks import TAG, Mark, Marked, Pair, Places, fences, marked, split
+from services.shared.privacy.marks import TAG, Mark, Marked, Pair, any_between, fences, marked, split
 from services.shared.privacy.templates import (
     below_label,
     in_template,
@@ -176,9 +176,8 @@ def _unwrapped(text: str, nested: int) -> _Part:
         return _Part(_under_own_heading(text).strip())
     first, *rest = _kept(text, wrappers)
     rest = [_RULED.sub("", piece) for piece in rest]
-    is_rules = (any(map(str.strip, rest)) and _is_rules(first, wrappers, marks)) or _IS["foreword"].search(
-        first
-    ) is not None
+    is_rules = _IS["foreword"].search(first) is not None
+    is_rules = is_rules or (any(map(str.strip, rest)) and _is_rules(first, wrappers[0].begin, marks))
     has_caption = not first.strip() and bool(text[: wrappers[0].begin].strip())
     if is_rules or has_caption or _IS["empty answer"].search(rest[-1]):
         rest = [_without_scaffold(piece) for piece in rest]
@@ -219,17 +218,15 @@ def _without_caption(before: str, wrapper: _Wrapper) -> str:
     return rest + ended if is_caption or is_introduction else before
 
 
-def _is_rules(before: str, wrappers: Sequence[_Wrapper], marks: Marked) -> bool:
+def _is_rules(before: str, end: int, marks: Marked) -> bool:
     """Whether what stands before the first wrapper is how a program has it read, not what a person says of it."""
     head = before.strip()
+    names = {pair.opener.words for pair in marks.pairs if pair.begin >= end}
+    if len(head) >= _LEAST_RULES and any(mark.words in names for mark in marks.every if mark.begin < end):
+        return True
     headings = _IS["heading"].findall(head)
-    names = {pair.opener.words for pair in marks.pairs if pair.begin >= wrappers[0].begin}
-    tells_of = len(head) >= _LEAST_RULES and any(
-        mark.words in names for mark in marks.every if mark.begin < wrappers[0].begin
-    )
-    if not headings or not head.startswith(headings[0]):
-        return tells_of
-    return tells_of or len(headings) > 1 or headings[0].rstrip("* ").endswith(":")
+    is_headed = bool(headings) and head.startswith(headings[0])
+    return is_headed and (len(headings) > 1 or headings[0].rstrip("* ").endswith(":"))
 
 
 def _without_scaffold(text: str) -> str:
@@ -256,12 +253,12 @@ class _Reading:
     def __init__(self, text: str, marks: Marked) -> None:
         self._text, self._marks = text, marks
         self._fences = list(fences(text))
-        self._lines = Places([found.start() for found in re.finditer("\n", text)])
-        tags = [mark for mark in marks.every if mark.kind == TAG and mark.words]
-        self._markup = Places([mark.begin for mark in tags if mark.words[0] in _MARKUP])
+        self._lines = [found.start() for found in re.finditer("\n", text)]
+        tags = (mark for mark in marks.every if mark.kind == TAG and mark.words)
+        self._has_markup = any(mark.words[0] in _MARKUP for mark in tags)
         self._begins = {pair.begin for pair in marks.pairs if not _is_markup_name(pair.opener)}
         self._done = 0
-        self._kinds: set[tuple[str, tuple[str, ...]]] = set()
+        self._shapes = set[tuple[str, ...]]()
 
     def wrappers(self, nested: int) -> Iterator[_Wrapper]:
         """The outermost parts that a program put there, in order."""
@@ -282,8 +279,7 @@ class _Reading:
         opener = pair.opener
         if self._is_markup(pair) or not (self._is_apart(pair) if pair.is_closed else self._is_cut(pair)):
             return None
-        shape = opener.kind, tuple(word for word in opener.words if not word.isdigit())
-        self._kinds.add(shape)
+        self._shapes.add(opener.shape)
         inner = self._text[slice(*pair.inner)]
         surety = _names_said(opener)
         said = _spoken((inner,), nested - 1) if surety and nested else ""
@@ -293,8 +289,8 @@ class _Reading:
         if not _is_markup_name(pair.opener) or pair.opener.says_begin:
             return False
         name = pair.opener.words[0]
-        is_document = name in _MAY_BE_MARKUP and pair.is_closed and self._lines.any_in(*pair.inner)
-        return not is_document or self._markup.any_in(0, len(self._text))
+        is_document = name in _MAY_BE_MARKUP and pair.is_closed and any_between(self._lines, *pair.inner)
+        return not is_document or self._has_markup
 
     def _is_apart(self, pair: Pair) -> bool:
         """Whether a part stands on lines of its own, or between sentences."""
@@ -307,7 +303,7 @@ class _Reading:
         is_line = pair.opener.kind.endswith("\n")
         if is_line or (before is None and after is None):
             return True
-        if self._lines.any_in(*pair.inner):
+        if any_between(self._lines, *pair.inner):
             return pair.opener.kind == TAG or before is None or after is None
         begins = before is None or _SENTENCE_END.search(before) is not None
         inner = self._text[pair.inner[0] : pair.inner[1]][:_NEAR]
@@ -323,8 +319,7 @@ class _Reading:
             return opener.says_begin and bool(opener.note)
         if self._before(pair.begin) is not None or not rest:
             return False
-        shape = opener.kind, tuple(word for word in opener.words if not word.isdigit())
-        if shape in self._kinds or (opener.kind == "{{" and self._text[opener.begin + 2] == "#"):
+        if opener.shape in self._shapes or (opener.kind == "{{" and self._text[opener.begin + 2] == "#"):
             return True
         if opener.kind != TAG:
             return False
