@@ -23,7 +23,7 @@ _SIGNS = {
 _ASKS = re.compile("[?\N{BLACK QUESTION MARK ORNAMENT}\N{WHITE QUESTION MARK ORNAMENT}\N{THINKING FACE}]")
 _BETWEEN = re.compile(r"[^\w']+|(?<!\w)'|'(?!\w)")
 _PLAIN = str.maketrans({**dict(zip("’‘`´íìÍÌ", "''''iiII", strict=True)), **_SIGNS})
-_IS = compiled("chat_commands", "yes to forgetting", "yes to changing", "no", "choice")
+_IS = compiled("chat_commands", "yes to forgetting, yes to changing, no, choice")
 
 
 def is_yes(text: str, *, to_change: bool = False) -> bool:

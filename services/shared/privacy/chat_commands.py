@@ -14,16 +14,21 @@ from contracts.v1.chat import ChatCommand, ChatVerb
 from services.shared.language.language import language_of
 from services.shared.language.text import fold
 from services.shared.privacy.command_spelling import respelled
-from services.shared.privacy.unwanted import wish_alone
+from services.shared.privacy.unwanted import Meant, wish_alone
 from services.shared.privacy.wordings import alternatives, compiled, kind, slots
 
 _LONGEST = 200  # characters; only a correction may be longer
 _APOSTROPHES = str.maketrans("’‘`´“”„", "''''\"\"\"")
 _IS = compiled(
     "chat_commands",
-    *("commands", "correction", "wish to forget", "polite before", "polite after", "asks whether", "of the user"),
-    *("in doubt", "general knowledge", "with a statement", "verbs of other languages"),
+    """
+    commands, correction, wish to forget, polite before, polite after, asks whether, of the user, in doubt,
+    general knowledge, with a statement, verbs of other languages
+    """,
 )
+_WISHED: dict[Meant | None, ChatVerb] = {"chat": "incognito_start", "before": "forget"}
+"""The commands that wishes are that nothing of the conversation be kept, or not what was said before."""
+
 _NUMBERS = {"last": -1} | {
     f"{before}{word}": number
     for section, lead in (("ordinal", ("",)), ("cardinal", ("number ", "option ")))
@@ -38,25 +43,13 @@ def command_in(text: str) -> ChatCommand | None:
     said = text.translate(_APOSTROPHES).strip()
     if found := _IS["correction"].fullmatch(said):
         return ChatCommand(verb="correct", about=slots(found)["about"])
-    if not _is_short(said):
+    if len(said) > _LONGEST or "\n" in said:
         return None
     plain = respelled(said)
-    understood = _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
-    return understood or _not_to_be_kept(said)
-
-
-def _is_short(said: str) -> bool:
-    return len(said) <= _LONGEST and "\n" not in said
-
-
-def _not_to_be_kept(said: str) -> ChatCommand | None:
-    """The command that a wish is that nothing of the conversation be kept, or not what was said before."""
-    match wish_alone(said):
-        case "chat":
-            return ChatCommand(verb="incognito_start")
-        case "before":
-            return ChatCommand(verb="forget")
-    return None
+    if found := _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None):
+        return found
+    verb = _WISHED.get(wish_alone(said))
+    return ChatCommand(verb=verb) if verb else None
 
 
 def _understood(said: str) -> ChatCommand | None:
@@ -97,7 +90,7 @@ def asks_in_general(text: str) -> bool:
 def asks_to_forget(text: str) -> bool:
     """Whether a text is a wish to have something forgotten, understood or not, and tells nothing beside it."""
     said = text.translate(_APOSTROPHES).strip()
-    if not _is_short(said):
+    if len(said) > _LONGEST or "\n" in said:
         return False
     words = without_manners(respelled(said))
     return _IS["wish to forget"].fullmatch(words) is not None and not _is_of_other_language(words)

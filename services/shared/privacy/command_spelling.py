@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Literal
 
 from services.shared.language import wordlists
 from services.shared.language.typing_errors import variants
 
 _TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")
 _listed = partial(wordlists.listed, "chat_commands")
-
-_What = Literal["commands", "wishes"]
 
 
 def respelled(text: str) -> str:
@@ -26,12 +23,12 @@ def wishes_respelled(text: str) -> str:
     return _spelled_out(text, "wishes")
 
 
-def _spelled_out(text: str, what: _What) -> str:
+def _spelled_out(text: str, what: str) -> str:
     return _TYPED.sub(lambda word: _spellings(what).get(word[0], word[0]), text)
 
 
 @cache
-def _spellings(what: _What) -> Mapping[str, str]:
+def _spellings(what: str) -> Mapping[str, str]:
     """By other spellings, the words of commands or wishes."""
     words, short = _listed(f"words of {what}"), _listed(f"short words of {what}")
     found = {other: word for word in words for other in variants(word)}

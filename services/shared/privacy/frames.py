@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Frame, Role
@@ -35,14 +34,12 @@ _QUOTED = re.compile(r"\"[^\"]+\"|(?<!\w)'\w[^']*'(?!\w)")
 
 _IS = compiled(
     "frames",
-    *("opens", "leaves a fiction told", "leaves a fiction", "leaves any text", "awaits words", "gives a topic"),
+    "opens, casts, leaves a fiction told, leaves a fiction, leaves any text, awaits words, gives a topic",
     flags=re.NOFLAG,
 )
-_CASTS = compiled("frames", "casts")["casts"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """The parts of a message that are said in earnest, and the frame that holds after it."""
 
     earnest: tuple[tuple[int, int], ...]
@@ -120,7 +117,7 @@ def _opened(said: str, rest: str) -> _Held | None:
     """The frame that a sentence opens, if it does, by what it says or by who is who in the rest of the text."""
     if found := _IS["opens"].match(said):
         return cast(_Held, kind(found))
-    return "fiction" if _CASTS.match(rest) else None
+    return "fiction" if _IS["casts"].match(rest) else None
 
 
 def _after_colon(text: str, begin: int, end: int) -> int:

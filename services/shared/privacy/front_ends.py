@@ -45,20 +45,13 @@ _TAG = re.compile(r"<([A-Za-z]\w{0,40})")
 _SENTENCES = re.compile(r"(?<=[.!?。！？\]])\s+|\n|(?<=[。！？])")
 _IS = compiled(
     "front_ends",
-    *("task in its frame", "in parts", "wanted", "asks for what follows", "change", "diff", "own", "by a program"),
-    *(
-        "said by a person",
-        "by a person",
-        "chat",
-        "broad chat",
-        "aside of a chat",
-        "label or summary",
-        "label",
-        "summary",
-    ),
-    *("summary alone", "thing", "form", "count", "maker", "for persons", "makes", "machine", "handover", "continued"),
-    *("first person", "of something", "invented", "handed", "agreed", "wanted of a change or chat", "list item"),
-    *("turn of the user", "turn of the model", "quoted", "labelled", "slot begins", "open label", "filled label"),
+    """
+    task in its frame, in parts, wanted, change, diff, own, by a program,
+    said by a person, by a person, chat, broad chat, aside of a chat, label or summary, label, summary,
+    summary alone, thing, form, count, maker, for persons, makes, machine, handover, continued, first person,
+    of something, invented, handed, agreed, list item, turn of the user,
+    turn of the model, quoted, labelled, slot begins, open label, filled label
+    """,
 )
 
 
@@ -82,12 +75,12 @@ class Request:
 
 def sets_task(request: Request) -> bool:
     """Whether nobody said what a request asks."""
-    text = request.text.strip()
+    text, fields = request.text.strip(), {re.sub("[_-]", "", field.lower()) for field in request.fields}
     if request.most_tokens is not None and request.most_tokens <= _MOST_TOKENS:
         return True
     return (
         is_task(text)
-        or _is_for_a_list(request.fields)
+        or (bool(fields) and fields <= _FIELDS)
         or (not request.has_tools and _is_for_tasks(request.system))
         or _is_of_transcript(text, request)
         or any(_asks_for_what_follows(before, text) for before in request.before)
@@ -182,8 +175,9 @@ def _is_for_tasks(system: str) -> bool:
         return True
     if not head or _has("for persons", head):
         return False
-    if asking := next(filter(_IS["wanted of a change or chat"].match, _sentences(head)), ""):
-        return _is_formal(asking, whole)
+    asking = (one for one in _sentences(head) if _IS["wanted"].match(one) or _IS["change"].match(one))
+    if sentence := next((one for one in asking if not _has("own", one)), ""):
+        return _is_formal(sentence, whole)
     if any(map(_IS["makes"].match, _sentences(head))) or _has("machine", head):
         return _has("form", whole)
     is_aside = len(system) <= _SYSTEM and _has("broad chat", head) and _has("aside of a chat", head)
@@ -218,14 +212,10 @@ def _continues(text: str) -> bool:
     return bool(is_handed) and not _has("first person", told)
 
 
-def _is_for_a_list(fields: frozenset[str]) -> bool:
-    return bool(fields) and all(field.lower().replace("_", "").replace("-", "") in _FIELDS for field in fields)
-
-
 def _asks_for_what_follows(before: str, text: str) -> bool:
     """Whether a message asks for something about the next one: "Generate a title for this conversation:"."""
     head = _plain(before.strip()[:_HEAD])
-    if not _IS["asks for what follows"].match(head):
+    if not head.endswith((":", "：")) or not _IS["wanted"].match(head) or _has("own", head):
         return False
     return is_task(head) or (text[-1:] in _QUOTES and text.startswith(_QUOTES[text[-1]]))
 

@@ -10,6 +10,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import eq
 from typing import NamedTuple
 
 from services.shared.language import wordlists
@@ -77,11 +78,11 @@ class Pair(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """The marks of a text: those in pairs in order, and those that lack another."""
+    """The marks of a text: those in pairs in order, what is left open to its end, and what closes nothing."""
 
     every: list[Mark]
     pairs: list[Pair]
-    unclosed: list[Mark]
+    unclosed: list[Pair]
     unopened: list[Mark]
 
 
@@ -100,10 +101,10 @@ def marked(text: str) -> Marked:
     """The marks of a text that stand in pairs, and those that lack another; those in code spans are none."""
     plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "`" in text else text
     every = sorted((*_tags(plain), *_brackets(plain), *_lines(plain)), key=lambda mark: mark.begin)
-    return Marked(every, *_paired(every))
+    return Marked(every, *_paired(every, len(text)))
 
 
-def _paired(marks: Sequence[Mark]) -> tuple[list[Pair], list[Mark], list[Mark]]:
+def _paired(marks: Sequence[Mark], end: int) -> tuple[list[Pair], list[Pair], list[Mark]]:
     """Each closing mark with the latest that it closes; what was opened in between is closed by it as well."""
     stack: list[Mark] = []
     closers: dict[tuple[str, str], Mark] = {}
@@ -131,7 +132,7 @@ def _paired(marks: Sequence[Mark]) -> tuple[list[Pair], list[Mark], list[Mark]]:
         if mark.kind == TAG and closer is not None and closer.begin > mark.end:  # it names itself within
             pairs.append(Pair(mark, mark.begin, closer.end, (mark.end, closer.begin), is_sure=False))
         else:
-            unclosed.append(mark)
+            unclosed.append(Pair(mark, mark.begin, end, (mark.end, end), is_closed=False))
     return sorted(pairs, key=lambda pair: (pair.begin, -pair.end)), unclosed, unopened
 
 
@@ -142,12 +143,8 @@ def _keys(mark: Mark) -> tuple[tuple[str, str], ...]:
 def _opened_at(mark: Mark, stack: Sequence[Mark], places: dict[tuple[str, str], list[int]]) -> int | None:
     """Where the mark is that another closes: of the same signs, and of the same name as far as both say one."""
     known = places.get((mark.kind, mark.words[0] if mark.words else ""), ())
-    for at in reversed(known[-_MOST_APART:]):
-        other = stack[at].words
-        least = min(len(other), len(mark.words))
-        if other[:least] == mark.words[:least]:
-            return at
-    return None
+    nearest = reversed(known[-_MOST_APART:])
+    return next((at for at in nearest if all(map(eq, stack[at].words, mark.words))), None)
 
 
 def _tags(text: str) -> Iterator[Mark]:
@@ -184,10 +181,8 @@ def _mark(kind: str, label: str, span: tuple[int, int], *, is_signed: bool) -> M
     closes, begins = is_signed or words[0] in _ENDS, words[0] in _BEGINS
     if not is_signed and (closes or begins):
         words = _named(words[1:])
-    elif not closes and len(words) > 1 and words[-1] in _ENDS:
-        closes, words = True, words[:-1]
-    elif not closes and len(words) > 1 and words[-1] in _BEGINS:
-        begins, words = True, words[:-1]
+    elif not closes and len(words) > 1 and words[-1] in _ENDS | _BEGINS:
+        closes, begins, words = words[-1] in _ENDS, words[-1] in _BEGINS, words[:-1]
     elif kind == "{" and words[0].startswith("end") and len(words[0]) > len("end"):
         closes, words = True, [words[0][len("end") :], *words[1:]]
     if not words and not closes:

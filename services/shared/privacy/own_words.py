@@ -37,11 +37,12 @@ _EMPTY_LINE = re.compile(r"\n[ \t]*(?:\n|\Z)")
 _COLON = re.compile(r":(?=[\s\"“'„«*_]|$)")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _NOT_BLANK = re.compile(r"[^\n]")
-_FORMS = compiled("pasted", "others", "line", flags=re.MULTILINE)
 _IS = compiled(
     "pasted",
-    *("user name", "in dialogue", "speaks", "worked on afterwards", "handing over", "handing over at length"),
-    *("before a colon", "announces", "announces beside", "goes on about it"),
+    """
+    others, line, user name, in dialogue, speaks, worked on afterwards, handing over, handing over at length,
+    before a colon, announces, announces beside, goes on about it
+    """,
     flags=re.DOTALL,
 )
 _SENDERS, _VOICES = frozenset(alternatives("pasted", "senders")), wordlists.words("pasted", "voices")
@@ -60,8 +61,8 @@ _SHORTEST_BELOW = 80
 @lru_cache(maxsize=256)
 def own_words(text: str) -> str:
     """The text with blanks for what is not its user's own, each character where it was."""
-    own = text
-    for others in (_marked, _said_in_lines, _worked_on):
+    own = _blanked(text, (found.span() for found in _IS["others"].finditer(masked(text))))
+    for others in (_said_in_lines, _worked_on):
         own = _blanked(own, others(masked(own)))
     return _without_announced(text, own)
 
@@ -80,20 +81,12 @@ def _blanked(text: str, spans: Iterator[_Span]) -> str:
     return text
 
 
-def _marked(text: str) -> Iterator[_Span]:
-    """Lines that begin with ">", fenced blocks, quotations of several sentences, and letters."""
-    return (found.span() for found in _FORMS["others"].finditer(text))
-
-
 def _worked_on(text: str) -> Iterator[_Span]:
     """What stands before a last line that asks for it to be translated, corrected, or made more formal."""
     before, _, asked = text.rstrip().rpartition("\n\n")
     is_line = len(asked) <= _LONGEST_REQUEST and "\n" not in asked.strip()
     if is_line and any(map(_IS["worked on afterwards"].search, _SENTENCE.split(asked.strip().lower()))):
         yield 0, len(before)
-
-
-# --- lines with their speakers ------------------------------------------------------------------------------------
 
 
 class _Line(NamedTuple):
@@ -118,7 +111,7 @@ class _Line(NamedTuple):
 
 def _said_in_lines(text: str) -> Iterator[_Span]:
     """A chat, an interview or a transcript, up to an empty line below; and a lone line in which somebody speaks."""
-    lines = [line for found in _FORMS["line"].finditer(text) if (line := _line(found))]
+    lines = [line for found in _IS["line"].finditer(text) if (line := _line(found))]
     lines = [line for line in lines if line.is_stamped] or lines
     if lines and _is_conversation(lines):
         yield lines[0].begin, _end_of_paragraph(text, lines[-1])
@@ -163,9 +156,6 @@ def _end_of_paragraph(text: str, line: _Line) -> int:
     begin = line.end if line.said else len(text) - len(text[line.end :].lstrip())
     empty = _EMPTY_LINE.search(text, begin)
     return empty.start() if empty else len(text)
-
-
-# --- what is announced --------------------------------------------------------------------------------------------
 
 
 def _without_announced(text: str, own: str) -> str:

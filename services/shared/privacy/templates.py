@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
 
 from services.shared.language import wordlists
 from services.shared.privacy.marks import split
@@ -16,17 +18,18 @@ from services.shared.privacy.wordings import compiled, slots
 
 _IS = compiled(
     "wrappers",
-    *("introduces", "introduces a block", "names what is handed over", "names a source", "slot", "empty label"),
-    *("label of an answer", "asked at once", "note", "last note", "label of a note", "turn of a user", "end of a turn"),
-    *("said of data", "persons"),
+    """
+    introduces, introduces a block, names what is handed over, names a source, slot, empty label,
+    label of an answer, asked at once, note, last note, label of a note, turn of a user, end of a turn,
+    said of data, persons
+    """,
     flags=re.IGNORECASE | re.MULTILINE,
 )
 _FIRST_PERSON = compiled("front_ends", "first person")["first person"]
 _SENTENCE = re.compile(r"[^.!?]+")
-_NOTED = wordlists.words("wrappers", "noted by a program")
-_SAID_IN_DATA = wordlists.words("wrappers", "said in data")
-_NOT_SAID_IN_DATA = wordlists.words("wrappers", "not said in data")
-_SAID_BY_USER = wordlists.words("wrappers", "said by a user in data")
+_words = partial(wordlists.words, "wrappers")
+_NOTED, _SAID_BY_USER = _words("noted by a program"), _words("said by a user in data")
+_SAID_IN_DATA, _NOT_SAID_IN_DATA = _words("said in data"), _words("not said in data")
 _BY_USER = re.compile(r"\b(?:user|human)(?:\b|_)", re.IGNORECASE)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _LINES_OF_INTRODUCTION = 5
@@ -106,9 +109,8 @@ def _is_template(head: str, slot: Mapping[str, str], *, is_answered: bool) -> bo
 
 
 def _first_lines(text: str) -> Iterator[str]:
-    lines = _LINE.finditer(text)
-    for _, found in zip(range(_LINES_OF_INTRODUCTION), lines, strict=False):
-        yield found[0].strip()[:_LONGEST_LINE]
+    lines = islice(_LINE.finditer(text), _LINES_OF_INTRODUCTION)
+    return (found[0].strip()[:_LONGEST_LINE] for found in lines)
 
 
 def _first_line(text: str) -> str:

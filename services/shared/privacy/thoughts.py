@@ -8,24 +8,19 @@ from collections.abc import Set as AbstractSet
 
 from services.shared.language import wordlists
 from services.shared.privacy.marks import TAG, Mark, Pair, fences, marked, split
+from services.shared.privacy.wordings import compiled
 
-_THOUGHTS, _ANSWERS = wordlists.words("wrappers", "thoughts"), wordlists.words("wrappers", "answers")
-_ANSWER_LABELS = wordlists.words("wrappers", "answer labels")
-_BESIDE = wordlists.words("wrappers", "thoughts beside")
+_THOUGHTS, _BESIDE, _ANSWERS, _ANSWER_LABELS = (
+    wordlists.words("wrappers", section) for section in ("thoughts", "thoughts beside", "answers", "answer labels")
+)
 _NEAR = 40
 _LONGEST_MARK = 256  # characters from its first sign to the end of its name
 
-_MAY_THINK = re.compile(rf"{wordlists.pattern('wrappers', 'thoughts in short')}|<\||\[/|assistantfinal", re.IGNORECASE)
+_MAY_THINK = compiled("wrappers", "may think")["may think"]
 _CHANNEL = re.compile(r"<\|channel\|>[ \t]*(\w+)[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>")
-_LEAKED = re.compile(r"\s*analysis(?=[A-Z\W])")
-_FINAL = "assistantfinal"
+_LEAKED = re.compile(r"\s*analysis(?=[A-Z\W])[\s\S]*assistantfinal")
 _SIGNS_OF_CHANNELS = re.compile(r"<\|(?:start|end|return|call|message|channel|constrain)\|>(?:assistant\b)?")
-_LABEL = re.compile(
-    r"^(?P<before>[ \t>#*_(\[]{0,8})(?P<words>[^\W\d_]{2,20}(?:[ \t][^\W\d_]{2,20}){0,2})[*_ \t]{0,4}"
-    r"(?P<colon>[:：]?)[*_]{0,3}(?:(?<=[:：*_])[ \t]|[ \t]*$)",
-    re.MULTILINE,
-)
-_ASIDE = {("*", "*"), ("(", ")"), ("_", "_"), ("[", "]")}
+_LABEL = compiled("wrappers", "label of thoughts", flags=re.MULTILINE)["label of thoughts"]
 _ENDS_SENTENCE = re.compile(r"[.!?…:。！？：][\"'”’)\]*_]*\s*$|^\s*$|\n[ \t]*$")
 _INDENTED = re.compile(r"\n(?: {4}|\t)[ \t]*\Z")  # a block of code
 _GOES_ON = re.compile(r"[ \t]+[^\W\d_A-ZÀ-Þ]|[ \t]*[,;.!?)`'’\"]")
@@ -55,7 +50,12 @@ def _behind_labels(text: str) -> str:
     if answers:
         return text[answers[-1].end() :].strip()
     aside, _, rest = text.partition("\n\n")
-    is_aside = all(line.startswith(">") for line in aside.split("\n")) or (aside[0], aside[-1]) in _ASIDE
+    is_aside = all(line.startswith(">") for line in aside.split("\n")) or aside[0] + aside[-1] in (
+        "**",
+        "()",
+        "__",
+        "[]",
+    )
     return rest.strip() if is_aside and rest.strip() else text
 
 
@@ -70,25 +70,22 @@ def _final_channel(text: str) -> str:
     """What stands in the last channels of an answer in channels; other answers as they are."""
     channels = [*_CHANNEL.finditer(text)]
     if not channels:
-        is_leaked = _LEAKED.match(text) is not None and _FINAL in text
-        return text.rpartition(_FINAL)[2] if is_leaked else text
+        return _LEAKED.sub("", text, count=1) if _LEAKED.match(text) else text
     ends = [*(found.start() for found in channels[1:]), len(text)]
-    parts = zip(channels, ends, strict=True)
-    said = [text[found.end() : end] for found, end in parts if found[1].lower() == "final"]
-    return "\n\n".join(_SIGNS_OF_CHANNELS.sub("", one).strip() for one in (text[: channels[0].start()], *said)).strip()
+    final = [text[one.end() : end] for one, end in zip(channels, ends, strict=True) if one[1].lower() == "final"]
+    said = (_SIGNS_OF_CHANNELS.sub("", part).strip() for part in (text[: channels[0].start()], *final))
+    return "\n\n".join(said).strip()
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     """The parts of a text that are thoughts, in order; what stands in a block of code is none."""
     done = cut = 0
     for pair, is_sure in sorted(_candidates(text), key=lambda found: (found[0].begin, -found[0].end)):
-        is_code = is_sure is None
-        if pair.begin < done or not (is_sure or is_code or _is_meant(text, pair, cut)):
-            continue
-        done = pair.end
-        if not is_code:
-            yield pair.begin, pair.end
-            cut = pair.end
+        if pair.begin >= done and (is_sure or is_sure is None or _is_meant(text, pair, cut)):
+            done = pair.end
+            if is_sure is not None:
+                yield pair.begin, pair.end
+                cut = pair.end
 
 
 def _candidates(text: str) -> Iterator[tuple[Pair, bool | None]]:
@@ -101,12 +98,10 @@ def _candidates(text: str) -> Iterator[tuple[Pair, bool | None]]:
     for mark in filter(_is_thought, marks.unopened):
         if _ends_thought(text, mark):
             yield Pair(mark, 0, mark.end, (0, mark.begin)), True
-    for pair in marks.pairs:
-        if _is_thought(pair.opener):
+    for pair in (*marks.pairs, *marks.unclosed):
+        is_heading = not pair.is_closed and pair.opener.kind.endswith("\n")  # between rules
+        if _is_thought(pair.opener) and not is_heading:
             yield pair, False
-    for mark in filter(_is_thought, marks.unclosed):
-        if not mark.kind.endswith("\n"):  # a heading between rules
-            yield Pair(mark, mark.begin, len(text), (mark.end, len(text)), False), False
 
 
 def _is_meant(text: str, pair: Pair, cut: int) -> bool:
@@ -142,8 +137,6 @@ def _unwrapped(text: str) -> str:
     head = text[:_LONGEST_MARK].lower()
     if not any(word in head for word in _ANSWERS):
         return text
-    marks = marked(text)
-    first = marks.pairs[0] if marks.pairs else None
-    if first is not None and (first.begin, first.end) == (0, len(text)) and _ANSWERS.issuperset(first.opener.parts):
-        return text[slice(*first.inner)].strip()
-    return text
+    around = [pair for pair in marked(text).pairs[:1] if (pair.begin, pair.end) == (0, len(text))]
+    is_answer = around and _ANSWERS.issuperset(around[0].opener.parts)
+    return text[slice(*around[0].inner)].strip() if is_answer else text

@@ -7,7 +7,6 @@ be said again, what is kept against a wish breaks a promise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal, get_args
 
 from contracts.v1.turns import Turn
@@ -29,11 +28,12 @@ _LONGEST = 200
 
 _IS = compiled(
     "unwanted",
-    *("letters", "wish", "wish for a chat", "of a chat", "wish abroad", "may be a wish", "may be a wish abroad"),
-    *("alone", "between parts", "since", "polite question"),
+    """
+    letters, wish, wish for a chat, of a chat, wish abroad, may be a wish, may be a wish abroad, alone,
+    between parts, since, polite question, before a message
+    """,
     flags=re.NOFLAG,
 )
-_SPEAKER = compiled("unwanted", "speaker", flags=re.IGNORECASE | re.MULTILINE)["speaker"]
 _ANNOUNCES = re.compile(r"(?:[:–—-]|\.\.+|…)\s*$")
 _OF_THIS = re.compile(r"\bthis\b[^.!?]{0,20}[.!\s]*$", re.IGNORECASE)
 _PICTURES = re.compile(r"[^\w\s.,;:!?'()\[\]{}–—…&/%+=@$€£°-]+")
@@ -54,7 +54,8 @@ def is_unwanted(text: str) -> bool:
     if any(_IS["may be a wish abroad"].search(piece) and _IS["wish abroad"].search(piece) for piece in pieces):
         return True
     lettered = [said for said in map(_lettered, pieces) if said]
-    return any(map(_IS["wish"].search, lettered)) or bool(lettered and _alone(text, lettered[0]))
+    wishes = (_IS["wish"].search(said) or _IS["wish for a chat"].search(said) for said in lettered)
+    return any(wishes) or bool(lettered and _alone(text, lettered[0]))
 
 
 def is_of_whole_chat(text: str) -> bool:
@@ -94,25 +95,19 @@ def _meant(part: str) -> str | None:
 
 
 def _looked_at(text: str) -> list[str]:
-    """The pieces of a text in which a wish may stand: both ends, and each line in its midst as far as that is short."""
+    """The pieces of a text in which a wish may stand: both ends, and of each line in its midst the beginning, in a
+    conversation that is written down also the end."""
     pieces = [text[:_LOOKED_AT]]
     if len(text) > _LOOKED_AT:
-        pieces += [*_midst(text), text[-_LOOKED_AT:]]
+        ends = (slice(_HEAD), slice(-_HEAD, None)) if _IS["before a message"].search(text) else (slice(_HEAD),)
+        pieces += [line[end] for line in text.split("\n") for end in ends]
+        pieces.append(text[-_LOOKED_AT:])
     return [said for said in map(_lowered, pieces) if said]
-
-
-def _midst(text: str) -> Iterator[str]:
-    """The beginnings of the lines of a text; of a conversation that is written down the ends, too."""
-    is_talk = _SPEAKER.search(text) is not None
-    for line in filter(None, text.split("\n")):
-        yield line[:_HEAD]
-        if is_talk and len(line) > _HEAD:
-            yield line[-_HEAD:]
 
 
 def _lowered(text: str) -> str:
     """A text in one line of lower case, without signs of quotation and emphasis."""
-    text = _PICTURES.sub(". ", _SPEAKER.sub("\n", unfolded(text)).translate(_PLAIN).lower())
+    text = _PICTURES.sub(". ", _IS["before a message"].sub("\n", unfolded(text)).translate(_PLAIN).lower())
     lines = (" ".join(line.split()) for line in text.splitlines())
     return ". ".join(filter(None, lines))
 

@@ -12,9 +12,11 @@ _SLOT = re.compile(r"\(\?P<(\w+)>")
 _DIGITS = "0123456789"
 
 
-def compiled(name: str, *sections: str, flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
-    """The expressions of some sections of a file. A slot, (?P<name>…), may stand in any number of their lines."""
-    return {section: re.compile(_numbered(wordlists.pattern(name, section)), flags) for section in sections}
+def compiled(name: str, sections: str, flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
+    """The expressions of some sections of a file, named between commas. A slot, (?P<name>…), may stand in any number
+    of their lines."""
+    named = map(str.strip, sections.split(","))
+    return {section: re.compile(_numbered(wordlists.pattern(name, section)), flags) for section in named}
 
 
 def alternatives(name: str, section: str) -> list[str]:

@@ -33,7 +33,10 @@ _SAID = (_words("said"), _words("said weakly"), _words("said if nothing else is"
 _BESIDE, _USERS = _words("said beside"), frozenset({"user", "human"})
 _IS = compiled(
     "wrappers",
-    *("may wrap", "foreword", "file", "heading", "heading of what was said", "own heading", "empty answer"),
+    """
+    may wrap, foreword, file, heading, heading of what was said, own heading, empty answer, result, path,
+    info of a file, rule, call
+    """,
     flags=re.IGNORECASE | re.MULTILINE,
 )
 
@@ -50,11 +53,6 @@ _LONGEST_FENCE = 1500
 
 _SENTENCE_END = re.compile(r"[.!?…:;。！？：]['\"”’)\]*_]*$")
 _GOES_ON = re.compile(r"[^\W\d_A-ZÀ-ÞΑ-ΩА-Я]|[,;.!?)\]'’-]")
-_RESULT = re.compile(r"\[[^\n]{1,180}\][^\n\]]{0,40}:")
-_PATH = re.compile(r"\S+\.\w{1,8}|\S*[/\\]\S+")
-_OF_FILE = re.compile(r"[/=:\\]|\.\w{1,8}$|\s")
-_RULED = re.compile(r"\A[ \t\r]*\n\s*?\n[ \t]*[-=*_~]{3,}+[ \t]*\n[ \t]*\n")
-_CALL = re.compile(r"[^\n{]{0,200}\{\"[^\n]*\}")
 
 T = TypeVar("T", bound=Turn)
 
@@ -138,14 +136,10 @@ def _spoken(parts: Sequence[str], nested: int) -> str:
 def _typed(parts: Sequence[_Part]) -> Sequence[_Part]:
     """The parts without those that a program wrote before the one that was typed: beside some that it wrapped whole,
     others have something wrapped within, or tell of a call."""
-    if (
-        not parts
-        or parts[-1].is_wrapped
-        or any(part.said for part in parts)
-        or not any(part.is_wrapped and not part.rest for part in parts)
-    ):
+    is_beside = any(part.is_wrapped and not part.rest for part in parts)
+    if not is_beside or parts[-1].is_wrapped or any(part.said for part in parts):
         return parts
-    return [part for part in parts if not (part.is_wrapped or _CALL.fullmatch(part.rest))]
+    return [part for part in parts if not (part.is_wrapped or _IS["call"].fullmatch(part.rest))]
 
 
 def without_rules(text: str, systems: Sequence[str]) -> str:
@@ -175,7 +169,7 @@ def _unwrapped(text: str, nested: int) -> _Part:
     if not wrappers:
         return _Part(_under_own_heading(text).strip())
     first, *rest = _kept(text, wrappers)
-    rest = [_RULED.sub("", piece) for piece in rest]
+    rest = [_IS["rule"].sub("", piece) for piece in rest]
     is_rules = _IS["foreword"].search(first) is not None
     is_rules = is_rules or (any(map(str.strip, rest)) and _is_rules(first, wrappers[0].begin, marks))
     has_caption = not first.strip() and bool(text[: wrappers[0].begin].strip())
@@ -211,10 +205,10 @@ def _without_caption(before: str, wrapper: _Wrapper) -> str:
     words, is_label = split(line), line.endswith(":")
     is_named = not set(words).isdisjoint(wrapper.names)
     if _IS["heading"].match(line):
-        is_caption = is_named or is_label or _PATH.search(line) is not None
+        is_caption = is_named or is_label or _IS["path"].search(line) is not None
     else:
         is_caption = is_label and is_named and len(words) < _LEAST_WORDS
-    is_introduction = is_label and (introduces(line) or _RESULT.fullmatch(line) is not None)
+    is_introduction = is_label and (introduces(line) or _IS["result"].fullmatch(line) is not None)
     return rest + ended if is_caption or is_introduction else before
 
 
@@ -252,7 +246,6 @@ class _Reading:
 
     def __init__(self, text: str, marks: Marked) -> None:
         self._text, self._marks = text, marks
-        self._fences = list(fences(text))
         self._lines = [found.start() for found in re.finditer("\n", text)]
         tags = (mark for mark in marks.every if mark.kind == TAG and mark.words)
         self._has_markup = any(mark.words[0] in _MARKUP for mark in tags)
@@ -262,9 +255,8 @@ class _Reading:
 
     def wrappers(self, nested: int) -> Iterator[_Wrapper]:
         """The outermost parts that a program put there, in order."""
-        found = [(pair, False) for pair in self._marks.pairs] + [(pair, True) for pair in self._fences]
-        end = len(self._text)
-        found += [(Pair(mark, mark.begin, end, (mark.end, end), False), False) for mark in self._marks.unclosed]
+        marks, blocks = (*self._marks.pairs, *self._marks.unclosed), fences(self._text)
+        found = [*((pair, False) for pair in marks), *((pair, True) for pair in blocks)]
         for pair, is_fence in sorted(found, key=lambda each: (each[0].begin, -each[0].end)):
             if pair.begin < self._done:
                 continue
@@ -329,17 +321,17 @@ class _Reading:
 
     def _of_fence(self, pair: Pair) -> _Wrapper | None:
         """What a program put between fences: a file by its name, or more than a person types."""
-        above = self._text[max(self._done, pair.begin - _NEAR) : pair.begin].rstrip()
-        line = above[above.rfind("\n") + 1 :]
-        label = _IS["file"].fullmatch(line.strip()) is not None
-        is_quotes = pair.opener.kind[0] in "\"':%@"
-        info, size = pair.opener.note, pair.inner[1] - pair.inner[0]
-        is_document = len(pair.opener.words) == 1 and not _DOCUMENTS.isdisjoint(pair.opener.words)
-        label = label or introduces_block(line)
-        if not (label or is_quotes or is_document or _OF_FILE.search(info) or size > _LONGEST_FENCE):
-            return None
-        begin = self._text.rindex(line, 0, pair.begin) if label else pair.begin
-        return _Wrapper(begin, pair.end, pair.opener.words)
+        opener, size = pair.opener, pair.inner[1] - pair.inner[0]
+        line = self._text[max(self._done, pair.begin - _NEAR) : pair.begin].rstrip().rpartition("\n")[2]
+        if _IS["file"].fullmatch(line.strip()) or introduces_block(line):
+            return _Wrapper(self._text.rindex(line, 0, pair.begin), pair.end, opener.words)
+        is_document = len(opener.words) == 1 and opener.words[0] in _DOCUMENTS
+        is_programs = opener.kind[0] in "\"':%@" or is_document or size > _LONGEST_FENCE
+        return (
+            _Wrapper(pair.begin, pair.end, opener.words)
+            if is_programs or _IS["info of a file"].search(opener.note)
+            else None
+        )
 
     def _before(self, begin: int) -> str | None:
         """What stands before a place on its line; None where nothing does, or another wrapper."""
