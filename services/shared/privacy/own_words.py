@@ -96,17 +96,8 @@ class _Line(NamedTuple):
     said: str
     begin: int
     end: int
+    is_person: bool
     is_stamped: bool
-
-    @property
-    def is_voice(self) -> bool:
-        """Whether it is said by "me", "him", Q and A, or somebody with a user name."""
-        return self.who in _VOICES or _IS["user name"].search(self.who) is not None
-
-    @property
-    def is_person(self) -> bool:
-        """Whether a person is named for sure."""
-        return self.who.split()[0].strip(".@") in FIRST_NAMES or _of_kind(self.who) in _SENDERS
 
 
 def _said_in_lines(text: str) -> Iterator[_Span]:
@@ -125,30 +116,24 @@ def _said_in_lines(text: str) -> Iterator[_Span]:
 def _line(found: re.Match[str]) -> _Line | None:
     """The line, where it begins with somebody: a person, a name, a user name, or whoever wrote at a time."""
     its = slots(found)
-    line = _Line(its["who"].lower(), its.get("said", ""), *found.span(), is_stamped=False)
-    first = line.who.split()[0].strip(".@")
-    is_known = line.is_person or _of_kind(line.who) in _VOICES
-    is_dated = "date" in its and (is_known or bool(line.said))
-    line = line._replace(is_stamped=is_dated or its.get("stamp", "").startswith("["))
-    is_named = first not in ("my", "our") and all(
-        word[0].isupper() or word in _PARTICLES for word in its["who"].split()
-    )
-    is_somebody = is_known or is_named or line.is_stamped or _IS["user name"].search(its["who"])
-    return line if is_somebody and (first in _VOICES or first not in _NO_SENDERS) else None
-
-
-def _of_kind(who: str) -> str:
-    """What somebody is, without whose they are."""
-    return who.partition(" ")[2] if who.startswith(("the ", "my ", "our ")) else who
+    name, who, said = its["who"], its["who"].lower(), its.get("said", "")
+    first, what = who.split()[0].strip(".@"), who.partition(" ")[2] if who.startswith(("the ", "my ", "our ")) else who
+    is_person = first in FIRST_NAMES or what in _SENDERS
+    is_known = is_person or what in _VOICES
+    is_stamped = ("date" in its and bool(is_known or said)) or its.get("stamp", "").startswith("[")
+    is_named = first not in ("my", "our") and all(one[0].isupper() or one in _PARTICLES for one in name.split())
+    is_somebody = is_known or is_named or is_stamped or _IS["user name"].search(name)
+    is_so = is_somebody and (first in _VOICES or first not in _NO_SENDERS)
+    return _Line(who, said, *found.span(), is_person, is_stamped) if is_so else None
 
 
 def _is_conversation(lines: list[_Line]) -> bool:
+    """Whether somebody is quoted with a time, speaks twice or as "him", Q or by a user name, or like in a chat."""
     counts = Counter(line.who for line in lines)
     if lines[0].is_stamped or len(counts) < 2:
         return lines[0].is_stamped
-    if any(line.is_voice and line.who not in ("me", "us", "we") for line in lines) or max(counts.values()) > 1:
-        return True
-    return any(_IS["in dialogue"].search(line.said.lower()) for line in lines)
+    is_voiced = any(who in _VOICES - {"me", "us", "we"} or _IS["user name"].search(who) for who in counts)
+    return is_voiced or counts.total() > len(counts) or any(_IS["in dialogue"].search(line.said) for line in lines)
 
 
 def _end_of_paragraph(text: str, line: _Line) -> int:
@@ -171,6 +156,8 @@ def _without_announced(text: str, own: str) -> str:
 
 def _announced(own: str, begin: int, end: int) -> Iterator[int]:
     """Where on or below a line what is announced on it begins."""
+    below = own[end:].strip()
+    apart = "\n" if below and _EMPTY_LINE.match(own, end) else ""
     for stop in (*(found.start() for found in _SENTENCE.finditer(own, begin, end)), end):
         sentence = own[begin:stop]
         if (opened := _opened_in(sentence)) is not None:
@@ -178,8 +165,7 @@ def _announced(own: str, begin: int, end: int) -> Iterator[int]:
                 yield begin + opened
         elif stop < end and _announces_beside(sentence, own, stop):
             yield stop
-        is_apart = _EMPTY_LINE.match(own, end) is not None
-        if own[end:].strip() and _IS["announces"].match(sentence.lower().strip() + "\n" * is_apart):
+        if below and _IS["announces"].match(sentence.lower().strip() + apart):
             yield end
         begin = stop
 
