@@ -46,8 +46,8 @@ def command_in(text: str) -> ChatCommand | None:
     if len(said) > _LONGEST or "\n" in said:
         return None
     plain = respelled(said)
-    if found := _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None):
-        return found
+    if command := _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None):
+        return command
     verb = _WISHED.get(wish_alone(said))
     return ChatCommand(verb=verb) if verb else None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
+from operator import or_
 from typing import NamedTuple, TypeVar
 
 from contracts.v1.turns import Turn
@@ -358,5 +359,5 @@ def _names_said(mark: Mark) -> int:
         return 2
     if not (own or is_users) or (mark.kind == TAG and mark.note.strip() and not is_users):
         return 0
-    known = accumulate(_SAID, frozenset.union)
+    known = accumulate(_SAID, or_)
     return next((surety for surety, words in zip((3, 2, 1), known, strict=True) if own <= words), 0)
