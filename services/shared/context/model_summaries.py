@@ -54,23 +54,20 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A kind of summary: its sections by name, and how many characters it has in all."""
+    """A kind of summary: its sections, and how many characters it has in all."""
 
-    name: str
     sections: Mapping[str, Section]
     length: int = 10_000
 
 
-ROLLING_FORM = Form("rolling", {"sentences": Section(6, LONGEST, "what the conversation came to so far")}, 600)
+ROLLING_FORM = Form({"sentences": Section(6, LONGEST, "what the conversation came to so far")}, 600)
 SESSION_FORM = Form(
-    "session",
     {
         "one_liner": Section(1, ONE_LINE, "the whole session in one short sentence"),
         "what_mattered": Section(5, LONGEST, "what will still matter in some weeks"),
     },
 )
 SPINE_FORM = Form(
-    "spine",
     {
         "profile": Section(5, LONGEST, "the user: home, work, habits, likes"),
         "projects": Section(5, LONGEST, "what the user works on"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from contracts.ports import TokenCounter
 from contracts.v1.profile import ProfileReply
@@ -104,34 +105,21 @@ def with_overview(
 
     Cards get half of the room where there is a summary, too. The whole block stays within its budget.
     """
-    cards = [line for line in lines if line.heading == CARDS]
-    told = [line for line in lines if line.heading == SUMMARY]
-    taken, left = _fitting(cards, room // 2 if told else room, counter)
-    more, _ = _fitting(told, room - room // 2 + left if told else 0, counter)
-    chosen = [*taken, *more]
-    while chosen:
-        block = _rendered(context, chosen)
-        if counter.count(block) <= token_budget:
-            return block, chosen
+    of_cards = room // 2 if any(line.heading == SUMMARY for line in lines) else room
+    chosen = list[Line]()
+    for line in sorted(lines, key=lambda line: line.heading != CARDS):
+        if counter.count(_told([*chosen, line])) <= (of_cards if line.heading == CARDS else room):
+            chosen.append(line)
+    while chosen and counter.count(_rendered(context, chosen)) > token_budget:
         chosen.pop()
-    return context, []
-
-
-def _fitting(lines: Sequence[Line], room: int, counter: TokenCounter) -> tuple[list[Line], int]:
-    """The first lines that fit below their heading, and the room that is left."""
-    taken: list[Line] = []
-    for line in lines:
-        cost = counter.count(f"{line.text}\n") + (0 if taken else counter.count(f"{line.heading}\n"))
-        if cost <= room:
-            taken.append(line)
-            room -= cost
-    return taken, room
+    return (_rendered(context, chosen), chosen) if chosen else (context, [])
 
 
 def _rendered(context: str, lines: Sequence[Line]) -> str:
-    rest = context.removeprefix(HEAD).removesuffix(TAIL)
-    told = "".join(
-        "\n".join((heading, *(line.text for line in lines if line.heading == heading), ""))
-        for heading in dict.fromkeys(line.heading for line in lines)
-    )
-    return f"{HEAD}{told}{rest}{TAIL}"
+    return f"{HEAD}{_told(lines)}{context.removeprefix(HEAD).removesuffix(TAIL)}{TAIL}"
+
+
+def _told(lines: Sequence[Line]) -> str:
+    """Lines below their headings."""
+    groups = groupby(lines, key=lambda line: line.heading)
+    return "".join("\n".join((heading, *(line.text for line in its), "")) for heading, its in groups)

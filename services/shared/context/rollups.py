@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from contracts.v1.claims import Claim
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EntryType, Role
-from services.shared.context.summaries import Sentence, most_telling
+from services.shared.context.summaries import Sentence, in_order, most_telling
 from services.shared.dedup.repeats import prints_of
+from services.shared.lifecycle.editing import UNREAD
 from services.shared.lifecycle.importance import last_used
 from services.shared.lifecycle.pinning import own_importance
 from services.shared.privacy.frames import is_framed
@@ -31,6 +32,7 @@ MOST = 64
 LEAST = 2
 """Entries that are worth rolling up."""
 
+_IN_USE = {"status": "active", "rolled_up_into": None}
 _ROLES: tuple[Role, ...] = ("user", "assistant")
 _LASTING: tuple[EntryType, ...] = ("preference", "instruction")
 
@@ -50,11 +52,6 @@ class Draft:
 
     entries: tuple[Entry, ...]
     sentences: tuple[Sentence, ...]
-
-    @property
-    def text(self) -> str:
-        """One sentence a line."""
-        return "\n".join(one.text for one in self.sentences)
 
 
 def may_be_rolled_up(entry: Entry, before: datetime | None = None) -> bool:
@@ -82,24 +79,17 @@ def voices(entries: Iterable[Entry]) -> dict[Voice, list[Entry]]:
 
 def drafts(entries: Sequence[Entry]) -> Iterator[Draft]:
     """The roll-ups of what one voice said of one topic, the oldest first; none of what nothing can be told."""
-    in_order = sorted(entries, key=_place)
-    count = math.ceil(len(in_order) / MOST)
-    size = math.ceil(len(in_order) / count) if count else 1
-    parts = (in_order[start : start + size] for start in range(0, len(in_order), size))
-    yield from filter(None, map(draft, parts))
+    said = in_order(entries)
+    size = math.ceil(len(said) / math.ceil(len(said) / MOST)) if said else 1
+    yield from filter(None, (draft(said[start : start + size]) for start in range(0, len(said), size)))
 
 
 def draft(entries: Sequence[Entry]) -> Draft | None:
     """What would stand for these entries; None where they are too few, or nothing can be told of them."""
-    in_order = tuple(sorted(entries, key=_place))
-    if len(in_order) < LEAST:
+    if len(entries) < LEAST:
         return None
-    sentences = [one for one in most_telling(in_order, length=LENGTH, limit=LINES) if "\n" not in one.text]
-    return Draft(in_order, tuple(sentences)) if sentences else None
-
-
-def _place(entry: Entry) -> tuple[datetime, int, str]:
-    return entry.created_at, entry.ordinal, entry.id
+    sentences = [one for one in most_telling(entries, length=LENGTH, limit=LINES) if "\n" not in one.text]
+    return Draft(tuple(in_order(entries)), tuple(sentences)) if sentences else None
 
 
 def rollup(of: Draft, id_: str, now: datetime) -> Entry:
@@ -149,18 +139,11 @@ def without(entry: Entry, gone: Collection[str], left: Collection[Entry], now: d
         return None
     return entry.model_copy(
         update={
+            **UNREAD,
             **_said(sentences, left, entry.created_at),
             "source_ids": tuple(id_ for id_ in entry.source_ids if id_ not in gone),
-            "entities": (),
-            "claims": (),
             "decided_claims": (),
-            "changes": (),
-            "read_by": None,
-            "metadata_confidence": 0.0,
             "revisions": (),
-            "enriched": False,
-            "embedding_state": "pending",
-            "last_scores": None,
             "updated_at": now,
         }
     )
@@ -205,34 +188,33 @@ def _originals(of: Entry, sources: Mapping[str, Entry]) -> Iterator[Entry]:
     for id_ in of.source_ids:
         source = sources.get(id_)
         if source is not None and is_original(source, of.id):
-            yield source.model_copy(update={"status": "active", "rolled_up_into": None})
-        elif (source is None or source.status == "forgotten") and (text := _text_of(of, id_)):
-            said = {"id": id_, "text": text, "speaker": of.speaker, "status": "active", "rolled_up_into": None}
-            read = {"claims": tuple(_claims_of(of, id_)), "decided_claims": (), "read_by": of.read_by}
+            yield source.model_copy(update=_IN_USE)
+        elif (source is None or source.status == "forgotten") and (told := _alone(of, id_))["text"]:
+            said = {"id": id_, "speaker": of.speaker, "read_by": of.read_by, "decided_claims": (), **told}
             alone = {"source": "turn", "source_ids": (), "line_sources": ()}
-            yield (source or of).model_copy(update={**said, **read, **alone})
+            yield (source or of).model_copy(update={**said, **alone, **_IN_USE})
 
 
-def _text_of(rollup: Entry, source_id: str) -> str:
-    return "\n".join(line for line, ids in _lines_of(rollup) if source_id in ids)
+def _alone(rollup: Entry, source_id: str) -> dict[str, Any]:
+    """The lines that stand for a source, and what was read in them, with the places that it has there."""
+    lines, claims = list[str](), list[Claim]()
+    begin = there = 0
+    for line, ids in _lines_of(rollup):
+        if source_id in ids:
+            here = begin, begin + len(line)
+            claims += [one.moved(there - begin) for one in rollup.claims if one.is_within(here)]
+            lines.append(line)
+            there += len(line) + 1
+        begin += len(line) + 1
+    return {"text": "\n".join(lines), "claims": tuple(claims)}
 
 
 def _lines_of(rollup: Entry) -> Iterator[tuple[str, tuple[str, ...]]]:
     return zip(rollup.text.split("\n"), rollup.line_sources, strict=False)
 
 
-def _claims_of(rollup: Entry, source_id: str) -> Iterator[Claim]:
-    """What was read in the lines that stand for a source, with the places that it has in these lines alone."""
-    begin = there = 0
-    for line, ids in _lines_of(rollup):
-        if source_id in ids:
-            yield from (one.moved(there - begin) for one in rollup.claims if one.is_within((begin, begin + len(line))))
-            there += len(line) + 1
-        begin += len(line) + 1
-
-
 def brought_back(entry: Entry, of: str, now: datetime) -> Entry | None:
     """The entry in use again, as it was before this roll-up; None where it is not archived for it."""
     if not is_original(entry, of):
         return None
-    return entry.model_copy(update={"status": "active", "rolled_up_into": None, "updated_at": now})
+    return entry.model_copy(update={**_IN_USE, "updated_at": now})

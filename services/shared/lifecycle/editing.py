@@ -77,14 +77,14 @@ def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
             "edited_by": edit.by,
             "last_said_at": max(entry.last_said_at, now),
             "decided_claims": still_decided(entry.decided_claims, entry.text, text),
-            **_UNREAD,
+            **UNREAD,
             **IN_USE,
             "source": "rollup" if entry.source == "rollup" else "turn",
         }
     )
 
 
-_UNREAD: dict[str, Any] = {
+UNREAD: dict[str, Any] = {
     "summary": None,
     "subject": "none",
     "entity_refs": (),
