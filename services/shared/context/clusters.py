@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from contracts.v1.entries import Entry
 from services.shared.context.words import stem
 from services.shared.entities.names import plain_words_of
 from services.shared.language.lexicon import WORDS
+from services.shared.language.traits import words_of
 from services.shared.lifecycle.salience import is_small_talk
 
 ALIKE = 0.4
@@ -24,7 +24,8 @@ LEAST = 4
 """Entries that make a topic."""
 
 _READ, _NAMED = 1000, 2
-_WORD = re.compile(r"[^\W\d_]{4,30}")
+_LETTERS = range(4, 31)
+"""How many a word has that names a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +71,19 @@ def _groups(vectors: Vector) -> list[list[int]]:
         left &= ~members
 
 
+def _words(entry: Entry) -> list[str]:
+    """The words that may name what an entry is about, each once."""
+    words = {word.removesuffix("'s") for word in words_of(entry.text[:_READ])}
+    return [word for word in words if word.isalpha() and len(word) in _LETTERS and word not in WORDS["light"]]
+
+
 def _stems(entry: Entry) -> set[str]:
     return {stem(word) for word in _words(entry)}
-
-
-def _words(entry: Entry) -> list[str]:
-    return [word for word in _WORD.findall(entry.text[:_READ].lower()) if word not in WORDS["light"]]
 
 
 def _topic(entries: Sequence[Entry], everywhere: Counter[str], total: int) -> Topic:
     here = Counter(word for entry in entries for word in _stems(entry))
     written = Counter(word for entry in entries for word in _words(entry))
-    forms: dict[str, str] = {}
-    for word, _ in sorted(written.items(), key=lambda pair: (-pair[1], pair[0])):
-        forms.setdefault(stem(word), word)
+    forms = {stem(word): word for word in sorted(written, key=lambda word: (written[word], -len(word), word))}
     best = sorted(here, key=lambda word: (-here[word] * math.log(1 + total / everywhere[word]), word))
-    telling = [forms[word] for word in best if here[word] > 1][:_NAMED]
-    return Topic(tuple(telling), tuple(entries))
+    return Topic(tuple([forms[word] for word in best if here[word] > 1][:_NAMED]), tuple(entries))

@@ -143,16 +143,13 @@ def sentence_at(entry: Entry, place: Place, value: Place) -> Sentence:
     return Sentence(entry.text[begin:end], (entry.id,), entry.role, entry.created_at)
 
 
-def _sentences(entry: Entry) -> list[tuple[Sentence, float]]:
+def _sentences(entry: Entry) -> list[tuple[str, float]]:
     """The sentences of an entry with how sure each states something; of a user's those that are theirs, and not of
     what they pasted."""
     text, stated = entry.text[:_READ], as_stated(entry)[:_READ]
     own = own_words(stated) if entry.role == "user" else stated
-    return [
-        (Sentence(text[begin:end], (entry.id,), entry.role, entry.created_at), _sure(entry, (begin, end)))
-        for begin, end in spans(text)
-        if own[begin:end] == text[begin:end]
-    ]
+    its = [place for place in spans(text) if own[slice(*place)] == text[slice(*place)]]
+    return [(text[slice(*place)], _sure(entry, place)) for place in its]
 
 
 def _sure(entry: Entry, place: Place) -> float:
@@ -163,25 +160,23 @@ def _sure(entry: Entry, place: Place) -> float:
 
 def _candidates(said: Sequence[Entry]) -> list[_Candidate]:
     """The newest sentences that state something, each once."""
-    found: dict[str, _Candidate] = {}
+    found: dict[str, list[tuple[Entry, float]]] = {}
     for entry in reversed(said):
         if len(found) >= _CANDIDATES:
             break
-        for sentence, sure in _sentences(entry) if entry.role != "tool" else ():
-            if sure or _states(sentence.text):
-                found[sentence.text] = _also_in(found.get(sentence.text), sentence, entry, sure)
-    return list(reversed(found.values()))
+        for text, sure in _sentences(entry) if entry.role != "tool" else ():
+            if sure or _states(text):
+                found.setdefault(text, []).append((entry, sure))
+    return [_candidate(text, its) for text, its in reversed(found.items())]
 
 
-def _also_in(known: _Candidate | None, sentence: Sentence, entry: Entry, sure: float) -> _Candidate:
-    """A sentence that may have been said later, too: it counts as its user's where they said it ever."""
-    if known is None:
-        return _Candidate(sentence, entry, _terms(sentence.text), sure)
-    if len(known.sentence.source_ids) < _NAMED:
-        sources = tuple(dict.fromkeys((*known.sentence.source_ids, entry.id)))
-        sentence = replace(known.sentence, source_ids=sources)
-    is_theirs = entry.role == "user" and known.entry.role != "user"
-    return replace(known, sentence=sentence, entry=entry if is_theirs else known.entry, sure=max(sure, known.sure))
+def _candidate(text: str, said: Sequence[tuple[Entry, float]]) -> _Candidate:
+    """A sentence of these entries, the newest first: it counts as its user's where they said it ever."""
+    newest = said[0][0]
+    ids = tuple(dict.fromkeys(entry.id for entry, _ in said))[:_NAMED]
+    own = next((entry for entry, _ in said if entry.role == "user"), newest)
+    sentence = Sentence(text, ids, newest.role, newest.created_at)
+    return _Candidate(sentence, own, _terms(text), max(sure for _, sure in said))
 
 
 def _states(text: str) -> bool:
@@ -204,23 +199,19 @@ def _choose(candidates: Sequence[_Candidate], limit: int) -> list[Sentence]:
 
 def _values(candidates: Sequence[_Candidate]) -> list[float]:
     """What each sentence is worth: half at most for how central it is, so that what is surely stated is worth more."""
-    shares = _centrality(candidates)
-    central = [_weight(one) * (0.1 + share) for one, share in zip(candidates, shares, strict=True)]
+    counts = Counter(term for one in candidates for term in one.terms)
+    shared = [_shared(one.terms, counts) for one in candidates]
+    most = max(shared) or 1.0
+    central = [_weight(one.entry) * (0.1 + share / most) for one, share in zip(candidates, shared, strict=True)]
     return [one.sure + value / (2 * max(central)) for one, value in zip(candidates, central, strict=True)]
 
 
-def _weight(one: _Candidate) -> float:
+def _shared(terms: frozenset[str], counts: Counter[str]) -> float:
+    """How much the words of a sentence are those of all of them."""
+    return sum(math.log1p(counts[term]) for term in sorted(terms)) / max(1, len(terms)) ** 0.5
+
+
+def _weight(entry: Entry) -> float:
     """How much a sentence counts for what it is in: the user's own statements more than an assistant's."""
-    entry = one.entry
     voice = 1.0 if entry.role == "user" else 0.4
     return voice * (0.5 + entry.importance + 0.2 * math.log1p(entry.repeat_count) + entry.pinned)
-
-
-def _centrality(candidates: Sequence[_Candidate]) -> list[float]:
-    """How much the words of each sentence are those of all of them, 0 to 1."""
-    counts = Counter(term for one in candidates for term in one.terms)
-    words = [
-        sum(math.log1p(counts[term]) for term in sorted(one.terms)) / max(1, len(one.terms)) ** 0.5
-        for one in candidates
-    ]
-    return [value / (max(words) or 1.0) for value in words]
