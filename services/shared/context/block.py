@@ -119,10 +119,10 @@ class _Room:
         """Whether a block of these lines fits."""
         return self.tokens(lines) <= self.limit
 
-    def filled(self, first: Sequence[_Line], then: Sequence[_Line]) -> list[_Line]:
-        """The first lines, with as many of the others, in their order, as fit, and a part of the one that does not."""
-        kept, spent = [*first], self.tokens(first)
-        for line in then:
+    def filled(self, lines: Iterable[_Line]) -> list[_Line]:
+        """As many of the lines as fit, in their order, and a part of the first that does not."""
+        kept, spent = list[_Line](), self.tokens(())
+        for line in lines:
             spent += self._cost(line, kept)
             if spent > self.limit:
                 kept += self._part_of(line, kept)
@@ -174,11 +174,10 @@ def assemble(
     ago that was, in its zone. Behind an entry stands what it superseded, from `former`. On top stand those `cards` that
     fit into their share.
     """
-    former = former or {}
     head, shown = _head(cards, counter, round(token_budget * card_share))
     given = {entry.id: entry for entry in (*entries, *pinned)}
     topics = Counter(topic for entry in given.values() for topic in _topics_of(entry))
-    lines = {i: _line_of(entry, topics, terms, now, (former or {}).get(i, ())) for i, entry in given.items()}
+    lines = {i: _line(entry, topics, terms, now, (former or {}).get(i, ())) for i, entry in given.items()}
     found = [lines[entry.id] for entry in entries]
     foundation = [lines[i] for i, entry in given.items() if entry.pinned][:MOST_PINNED]
     chosen = _together(foundation, found)
@@ -216,7 +215,7 @@ def _short_ids(ids: Sequence[str]) -> str:
     return ", ".join(id_[:8] for id_ in ids[:_MOST_SOURCES])
 
 
-def _line_of(
+def _line(
     entry: Entry, topics: Counter[str], terms: Collection[str], now: datetime | None, former: Sequence[Entry]
 ) -> _Line:
     before = " ".join(_before(one, terms, now) for one in former)
@@ -234,24 +233,18 @@ def _chosen(foundation: Sequence[_Line], found: Sequence[_Line], room: _Room, sh
 
     Where not one pinned entry fits into the share, the newest one goes before all but the best that was found.
     """
-    held, own, unfound = list[_Line](), replace(room, limit=share), _others(foundation, found)
-    for line in _others(foundation, unfound):  # what was found and does not fit may still come by its rank
-        held += [line] if own.has([*held, line]) else []
-    held = own.filled(held, unfound)
+    ids, own = {line.entry_id for line in found}, replace(room, limit=share)
+    held = list[_Line]()
+    for line in foundation:  # what was found and does not fit may still come by its rank
+        if line.entry_id in ids and own.has([*held, line]):
+            held.append(line)
+    held = own.filled([*held, *(line for line in foundation if line.entry_id not in ids)])
     newest = sorted(foundation, key=lambda line: line.said_at, reverse=True)
-    ranked = _others(found, held)
-    if not held:
-        ranked = _together(ranked[:1], newest[:1], ranked)
-    chosen = room.filled(held, ranked)
-    if chosen != [*held, *ranked]:
+    ranked = _together(held, found) if held else _together(found[:1], newest[:1], found)
+    chosen = room.filled(ranked)
+    if chosen != ranked:
         return chosen
-    whole = [line for line in chosen if not line.cut]
-    return room.filled(whole, _others(newest, whole))
-
-
-def _others(lines: Sequence[_Line], than: Sequence[_Line]) -> list[_Line]:
-    ids = {line.entry_id for line in than}
-    return [line for line in lines if line.entry_id not in ids]
+    return room.filled(_together((line for line in chosen if not line.cut), newest))
 
 
 def _render(lines: Sequence[_Line], head: str) -> str:
