@@ -7,7 +7,8 @@ so blocks are cut out of what is said, and sentences that repeat a memory out of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from services.shared.context.block import HEAD, TAIL
 from services.shared.context.words import SENTENCE_END, denies
@@ -78,17 +79,17 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     every, said, denied = frozenset[str]().union(*known), _terms(stated), denies(stated)
 
     def is_echo(sentence: str) -> bool:
-        new, all_ = _new_words(sentence, asked), _new_words(sentence, frozenset())
-        if new and _repeats(new, known, every):
+        words = _new_words(sentence, asked)
+        if words and _repeats(words, known, every):
             return True
-        told = [word for word in all_ if word.isdisjoint(_HEARD)]
+        told = [word for word in _new_words(sentence, frozenset()) if word.isdisjoint(_HEARD)]
         is_told = bool(told) and not any(word.isdisjoint(said) for word in told)
         return is_told and (denied or not denies(sentence))
 
     kept = _kept(answer, is_echo)
     if kept is None:
         return answer
-    tells = any(_new_words(sentence, asked) and not _asks(sentence) for sentence, _ in kept)
+    tells = any(_new_words(sentence, asked) and not _asks(sentence) for sentence, *_ in kept)
     return _text_of(kept) if tells else ""
 
 
@@ -122,19 +123,23 @@ def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
     return False
 
 
-_Kept = list[tuple[str, str]]
-"""Sentences, each with what stands between it and the next."""
+class _Part(NamedTuple):
+    """A sentence, what stands between it and the next, and whether it only introduces what follows."""
+
+    sentence: str
+    space: str
+    is_label: bool
 
 
-def _kept(answer: str, is_cut: Callable[[str], bool]) -> _Kept | None:
+def _kept(answer: str, is_cut: Callable[[str], bool]) -> list[_Part] | None:
     """The sentences of an answer that are not cut, nor a label with nothing left behind it; None where all are kept."""
-    kept, is_whole = _Kept(), True
-    for sentence, space in _sentences(answer):
-        if not is_cut(sentence):
-            kept.append((sentence, space))
+    kept, is_whole = list[_Part](), True
+    for part in _parts(answer):
+        if not is_cut(part.sentence):
+            kept.append(part)
             continue
         is_whole = False
-        if "\n" in space:
+        if "\n" in part.space:
             _drop_labels(kept)
     if is_whole:
         return None
@@ -142,26 +147,28 @@ def _kept(answer: str, is_cut: Callable[[str], bool]) -> _Kept | None:
     return kept
 
 
-def _drop_labels(kept: _Kept) -> None:
-    while kept and _is_label(kept[-1][0]):
+def _drop_labels(kept: list[_Part]) -> None:
+    while kept and kept[-1].is_label:
         kept.pop()
 
 
-def _is_label(sentence: str) -> bool:
-    """Whether it only introduces what follows: the sign or number of a line, a heading, what ends with a colon."""
-    is_sign = not any(map(str.isalpha, sentence))
+def _parts(text: str) -> Iterator[_Part]:
+    begins_line, parts = True, _END.split(text)
+    for sentence, space in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        yield _Part(sentence, space, _is_label(sentence, begins_line=begins_line))
+        begins_line = "\n" in space
+
+
+def _is_label(sentence: str, *, begins_line: bool) -> bool:
+    """Whether it is the sign or number of a line, a heading, or what ends with a colon."""
+    is_sign = not sentence or (begins_line and not any(map(str.isalpha, sentence)))
     is_heading = sentence.startswith("#") or (sentence.startswith("**") and sentence.endswith("**"))
     ends_in_colon = sentence.rstrip("*_").endswith((":", "："))
     return len(sentence) <= _LONGEST_LABEL and (is_sign or is_heading or ends_in_colon)
 
 
-def _text_of(kept: _Kept) -> str:
-    return "".join(map("".join, kept)).strip()
-
-
-def _sentences(text: str) -> _Kept:
-    parts = _END.split(text)
-    return list(zip(parts[::2], [*parts[1::2], ""], strict=True))
+def _text_of(kept: Iterable[_Part]) -> str:
+    return "".join(f"{part.sentence}{part.space}" for part in kept).strip()
 
 
 def _repeats(words: Sequence[Terms], known: Sequence[Terms], every: Terms) -> bool:
@@ -175,7 +182,7 @@ def _stated_in(question: str) -> str:
     """What a question says beside what it asks, or asks to be done."""
     if is_mere_request(question):
         return ""
-    return " ".join(sentence for sentence, _ in _sentences(question) if not _asks(sentence))
+    return " ".join(sentence for sentence, *_ in _parts(question) if not _asks(sentence))
 
 
 def _asks(sentence: str) -> bool:

@@ -33,7 +33,7 @@ EVERY = 4
 _NAMED, _NEWEST, _CANDIDATES = 12, 24, 300
 _READ, _PER_ENTRY = 4000, 40
 _LAMBDA = 0.7
-_END = re.compile(SENTENCE_END)
+_END = re.compile(rf"(?:(?<!\b[A-Z]\.)|(?=\n))(?:{SENTENCE_END})")  # nor after "J."
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,8 @@ def _values(candidates: Sequence[_Candidate]) -> list[float]:
     shared = [_shared(one.terms, counts) for one in candidates]
     most = max(shared) or 1.0
     central = [_weight(one.entry) * (0.1 + share / most) for one, share in zip(candidates, shared, strict=True)]
-    return [one.sure + value / (2 * max(central)) for one, value in zip(candidates, central, strict=True)]
+    best = 2 * max(central)
+    return [one.sure + value / best for one, value in zip(candidates, central, strict=True)]
 
 
 def _shared(terms: frozenset[str], counts: Counter[str]) -> float:

@@ -9,8 +9,8 @@ from services.shared.language.lexicon import WORDS
 from services.shared.language.traits import words_of
 from services.shared.privacy.own_words import NO_ABBREVIATION
 
-SENTENCE_END = rf"(?<=[.!?…]){NO_ABBREVIATION}(?<!\b[A-Z]\.)[\"'”’)\]*_]*\s+|(?<=[。！？])(?!\Z)|\n+"
-"""An expression for what stands between two sentences: it ends none after "Dr." or "J."."""
+SENTENCE_END = rf"(?<=[.!?…]){NO_ABBREVIATION}[\"'”’)\]*_]*\s+|(?<=[。！？])(?!\Z)|\n+"
+"""An expression for what stands between two sentences: none ends after "Dr."."""
 
 
 @lru_cache(maxsize=4096)

@@ -58,6 +58,10 @@ def test_what_the_turns_say_is_kept_with_the_turns_it_was_made_from() -> None:
     [
         ("The user's sister Clara moved to Porto.", (2,)),  # the turn that is named does not say so
         ("The user's sister Clara moved to Lisbon.", (1,)),
+        ("Ben, sister of Clara, moved to Porto in March.", (1,)),
+        ("Bartholomew moved to Porto in March, flat costs 900 euros.", (1,)),
+        ("Clara's sister Vera moved to Porto in March.", (1,)),
+        ("The two sisters of Clara moved to Porto in March.", (1,)),
         ("Clara moved to Porto in March with Ben.", (1,)),
         ("The flat of sister Clara costs 950 euros.", (1,)),
         ("Clara moved to Porto because of an arrest warrant.", (1,)),
@@ -80,6 +84,19 @@ def test_what_the_turns_do_not_bear_out_is_dropped(text: str, turns: tuple[int, 
     written = read(a_sentence(text, *turns))
     assert not written
     assert written.dropped == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user’s sister Clara moved to Porto in March.",
+        "Clara's flat costs 900 euros.",
+        "Both the sister and the flat in Porto were mentioned.",
+        "The user does not like the fado bars.",
+    ],
+)
+def test_what_the_turns_bear_out_is_kept(text: str) -> None:
+    assert is_supported(text, TEXTS)
 
 
 @pytest.mark.parametrize(
