@@ -209,7 +209,7 @@ def _values(candidates: Sequence[_Candidate]) -> list[float]:
 
 def _shared(terms: frozenset[str], counts: Counter[str]) -> float:
     """How much the words of a sentence are those of all of them."""
-    return sum(math.log1p(counts[term]) for term in sorted(terms)) / max(1, len(terms)) ** 0.5
+    return sum(math.log1p(counts[term]) for term in sorted(terms)) / math.sqrt(max(1, len(terms)))
 
 
 def _weight(entry: Entry) -> float:
