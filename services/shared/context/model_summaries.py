@@ -1,7 +1,8 @@
 """What a language model is asked to sum up, and which of its sentences are believed.
 
 Each sentence names the turns that it was made from; one of them has to bear it out: nearly all of its telling words,
-its first, and every name and number, are in it, and it denies where that does. What fails is dropped; nothing of it is a memory.
+its first, and every name and number, are in it, and it denies where that does. What fails is dropped; nothing of it is
+a memory.
 """
 
 from __future__ import annotations
