@@ -19,7 +19,7 @@ from services.shared.entities.names import plain_name, plain_words_of
 from services.shared.knowledge.facts import Known, facts_by_entity, known_of
 from services.shared.knowledge.people import Decisions, People
 from services.shared.knowledge.profile import ME, Pairs
-from services.shared.language.analysis import STOP_WORDS
+from services.shared.language.language import STOP_WORDS
 from services.shared.told import read_told
 
 _MOST_CARDS = 4
@@ -45,7 +45,7 @@ async def cards_asked_for(
 
 
 def _words_asked(question: str) -> frozenset[str]:
-    return frozenset(plain_words_of(_POSSESSIVE.sub(" ", question[:_LONGEST]))) - STOP_WORDS
+    return frozenset(plain_words_of(_POSSESSIVE.sub(" ", question[:_LONGEST]))) - STOP_WORDS["english"]
 
 
 def _names_in(entry: Entry) -> Iterator[list[str]]:

@@ -13,7 +13,8 @@ from itertools import accumulate, combinations, groupby, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from services.shared.language.analysis import LONGEST_TERM, STOP_WORDS, analyze
+from services.shared.language.analysis import LONGEST_TERM, analyze
+from services.shared.language.language import STOP_WORDS
 from services.shared.language.text import fold
 from services.shared.temporal.dates import places_of_dates
 
@@ -41,7 +42,7 @@ _LEAST_SHARE = 0.6
 """Of the letters and digits of an identifier so many name it: "3.24.1" is "v3.24.1", and room 999 is not OPS-999."""
 
 _LONGEST_MARK = 3
-_NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS
+_NO_MARKS = _NO_NOUNS | _GOES_ON | STOP_WORDS["english"]
 
 
 @dataclass(frozen=True, slots=True)

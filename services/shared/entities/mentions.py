@@ -11,12 +11,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.shared.language.analysis import analyze, words_asked
-from services.shared.language.language import STOP_WORDS, language_of
+from services.shared.language.language import SMALL_WORDS, language_of
 from services.shared.language.prefixes import forms
 from services.shared.language.text import composed, fold, without_accents
 
 _WORD = re.compile(r"\w+")
-_STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
 _PRONOUN_AND_VERB = re.compile(r"(?:i|you|he|she|it|we|they|that|there|who|what)['\u2019](?:m|s|re|ve|ll|d)")
 _NO_NAMES = frozenset(
     "i im ive ill my mine me we we're our us you your he his she her it its they their them him the a this that these "
@@ -82,7 +81,7 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
 
 def is_found_by_terms(words: Iterable[Word]) -> bool:
     """Whether what mentions these is found by its terms: none is a small word in any language, or a name with cases."""
-    return all(word.terms and word.folded not in _STOP_WORDS and _script_of(word.name) != "cyrillic" for word in words)
+    return all(word.terms and word.folded not in SMALL_WORDS and _script_of(word.name) != "cyrillic" for word in words)
 
 
 def words_in(text: str, tags: Sequence[str] = ()) -> Words:

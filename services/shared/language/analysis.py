@@ -12,15 +12,11 @@ from typing import TypeVar, get_args
 
 import Stemmer
 
-from services.shared.language import language as languages
 from services.shared.language import wordlists
-from services.shared.language.language import Language, language_of
+from services.shared.language.language import SMALL_WORDS, STOP_WORDS, Language, language_of
 from services.shared.language.prefixes import forms
 from services.shared.language.text import WORD, fold, separate, unfolded, without_accents
 from services.shared.language.unspaced import UNSPACED, overlapping
-
-STOP_WORDS = wordlists.words("stop_words", "english")
-"""Lucene's classic English stop set, so that OpenSearch's `english` analyzer drops the same words."""
 
 LONGEST_TERM = 255  # as in Lucene; longer runs are split
 _LONGEST_CACHED = 64
@@ -35,10 +31,8 @@ _RUN = re.compile(f"[{UNSPACED}]")
 _LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
 
 _ELIDED, _CONTRACTED = wordlists.words("stop_words", "elided"), wordlists.words("stop_words", "contracted")
-_SMALL_WORDS = frozenset().union(*languages.STOP_WORDS.values(), STOP_WORDS)
 
 _LATIN: tuple[Language, ...] = get_args(Language)
-_STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
 
 _stemmers = threading.local()
 _OF_A_SCIENCE = tuple(f"{vowel}logi" for vowel in "aeiouy")
@@ -152,7 +146,7 @@ def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
 def _of_part(part: str, language: Language) -> Iterable[str]:
     if _RUN.match(part):
         return overlapping(part)
-    if part in _STOPS["russian" if _is_cyrillic(part) else language]:
+    if part in STOP_WORDS["russian" if _is_cyrillic(part) else language]:
         return ()
     if found := forms(part):
         return found
@@ -169,7 +163,7 @@ def _bare(word: str) -> str:
     if not apostrophe or not before or before[0] > _LAST_LATIN or after in _CONTRACTED:
         return word
     if before in _ELIDED:
-        return after if len(after) > 2 and after not in _SMALL_WORDS else word
+        return after if len(after) > 2 and after not in SMALL_WORDS else word
     return before if len(before) > 2 else word
 
 

@@ -19,9 +19,13 @@ Language = Literal["english", "german", "french", "spanish", "italian", "portugu
 
 STOP_WORDS: Mapping[str, frozenset[str]] = {
     name: frozenset(map(fold, words("stop_words", name)))
-    for name in (*get_args(Language)[1:], "russian", "chinese", "japanese")
+    for name in (*get_args(Language), "russian", "chinese", "japanese")
 }
-"""What nobody looks for, folded, by language; English has its own in `analysis`."""
+"""What nobody looks for, folded, by language; that of English is Lucene's classic set, so that OpenSearch's `english`
+analyzer drops the same words."""
+
+SMALL_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+"""Those of any language."""
 
 
 def is_english(words: Iterable[str]) -> bool:

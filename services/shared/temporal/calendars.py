@@ -14,6 +14,9 @@ OfYear: TypeAlias = Callable[[int], Stretch]
 """What there is once in every year."""
 
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+LENGTHS = dict(day=1, night=1, part=1, week=7, weekend=7, fortnight=14, month=30, quarter=91, year=365)
+"""Of units, in days."""
+
 _DAY = timedelta(days=1)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
 
-from services.shared.temporal.calendars import DAYS
+from services.shared.temporal.calendars import DAYS, LENGTHS
 from services.shared.temporal.dates import dates_in
 from services.shared.temporal.time_words import time_words
 
@@ -23,7 +23,6 @@ _SAID = (
 )
 """What may be said, each in a group of the name of its reader."""
 
-_LENGTHS = {"day": 1, "week": 7, "fortnight": 14}
 _NTH = r"[0-3]?\d(?:st|nd|rd|th)?"
 _LOWER_MONTH = re.compile(
     rf"\b(?:by|before|on|until|is|due) (?:the )?(?:{_NTH} (?:of )?(?:mar|march|may)\b|(?:mar|march|may) {_NTH}\b)"
@@ -95,7 +94,7 @@ def _counted(found: re.Match[str], today: date) -> date:
     count = time_words("english").number(found["count"])
     if found["unit"] == "month":
         return _months_on(today, count)
-    return today + timedelta(days=count * _LENGTHS[found["unit"]])
+    return today + timedelta(days=count * LENGTHS[found["unit"]])
 
 
 def _months_on(today: date, count: int) -> date:

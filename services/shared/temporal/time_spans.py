@@ -12,21 +12,10 @@ from typing import NamedTuple
 from services.shared.language import wordlists
 from services.shared.temporal import calendars
 from services.shared.temporal.asked_times import OF_PAST
-from services.shared.temporal.calendars import OfYear, Stretch
+from services.shared.temporal.calendars import LENGTHS, OfYear, Stretch
 from services.shared.temporal.dates import NamedDate, date_of, interval, numeric_date
 from services.shared.temporal.time_words import TimeWords, lowered, plain, words_for
 
-_LENGTHS = {
-    "day": 1,
-    "night": 1,
-    "part": 1,
-    "week": 7,
-    "weekend": 7,
-    "fortnight": 14,
-    "month": 30,
-    "quarter": 91,
-    "year": 365,
-}
 _BOUNDS = ("since", "before", "after", "until")
 _SEVERAL = 3
 _PLURAL = wordlists.words("time_spans", "plural units")
@@ -257,7 +246,7 @@ class _Expression:
             return self._ago(self.words.number(said["count"]), said["ago"])
         if "recent" in said:
             unit = self.words.key("unit", said["recent_unit"])
-            return self._days_until_now(self.words.number(said["recent"]) * _LENGTHS[unit])
+            return self._days_until_now(self.words.number(said["recent"]) * LENGTHS[unit])
         if which := said.get("which") or said.get("which_before"):
             one = self._one_of(self.words.key("which", which), said.get("thing") or said["thing_after"])
             return self._cut(one) if one else None
@@ -270,7 +259,7 @@ class _Expression:
             return calendars.weekday_before(key, self.midnight - timedelta(days=7 * (count - 1)))
         if key == "weekend":
             return calendars.unit_ago(key, count, self.midnight)
-        return self._around_day(count * _LENGTHS[key], _LENGTHS[key] // 2)
+        return self._around_day(count * LENGTHS[key], LENGTHS[key] // 2)
 
     def _around_day(self, days: int, half: int) -> Stretch:
         day = self.midnight - timedelta(days=days)
@@ -302,7 +291,7 @@ class _Expression:
 
     def _last(self, unit: str, text: str) -> Stretch:
         if text in _PLURAL or unit == "fortnight":
-            return self._days_until_now(_LENGTHS[unit] * (_SEVERAL if text in _PLURAL else 1))
+            return self._days_until_now(LENGTHS[unit] * (_SEVERAL if text in _PLURAL else 1))
         return calendars.unit_ago(unit, 1, self.midnight)
 
     def _this(self, unit: str) -> Stretch:

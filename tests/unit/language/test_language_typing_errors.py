@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.language.analysis import STOP_WORDS, analyze, stems
+from services.shared.language.analysis import analyze, stems
+from services.shared.language.language import STOP_WORDS
 from services.shared.language.typing_errors import correctable, is_likely, meant_by, respelled, variants
 
 WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=24)
@@ -61,7 +62,9 @@ def test_an_error_can_be_made_and_undone(word: str) -> None:
 @given(st.lists(WORDS, max_size=5))
 def test_a_word_alone_has_the_stem_that_it_has_in_a_text(words: list[str]) -> None:
     english = "the and of to is"  # any one of the words may be a stop word of another language
-    stemmed = [stem for word, stem in zip(words, stems(words, english), strict=True) if word not in STOP_WORDS]
+    stemmed = [
+        stem for word, stem in zip(words, stems(words, english), strict=True) if word not in STOP_WORDS["english"]
+    ]
     assert analyze(" ".join((english, *words))) == stemmed
 
 
