@@ -1,9 +1,8 @@
-"""Names written in lower case, in texts that are so throughout: "my brother max works here", "a cat called muffin"."""
+"""Names written in lower case, in texts that are so throughout: "my brother robert works at ford", "a cat called muffin"."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from services.shared.entities.names import FIRST_NAMES
 from services.shared.language import wordlists
@@ -35,6 +34,17 @@ _NAMING = tuple(
 """Each wording with the forms of words that are no names in it."""
 
 _OF_NAMES = {("lower_names", "names"), ("lower_names", "also words"), ("lower_names", "begins names")}
+_COMMON = frozenset(
+    word
+    for name in _WORDINGS
+    for section, lines in wordlists.sections(name).items()
+    if (name, section) not in _OF_NAMES and (name != "language" or section == "english")
+    for word in re.findall(r"[a-z]{3,}", " ".join(lines))
+)
+"""The English words in the lists of wordings: common ones, and those of which facts are told."""
+
+_KNOWN = frozenset(wordlists.listed("names", "nicknames") + wordlists.listed("lower_names", "names")) - _COMMON
+_FIRST_NAMES = FIRST_NAMES - wordlists.words("lower_names", "also words") - _COMMON
 
 
 def with_names(text: str) -> str:
@@ -71,8 +81,8 @@ def with_first_names(text: str) -> str:
     """
     if _CAPITAL_INSIDE.search(text):
         return text
-    known, text = _first_names(), with_names(text)
-    written = _FIRST_NAME.sub(lambda word: word[0].capitalize() if word[0] in known else word[0], text)
+    text = with_names(text)
+    written = _FIRST_NAME.sub(lambda word: word[0].capitalize() if word[0] in _FIRST_NAMES else word[0], text)
     return text if written == text or is_foreign(text) else written
 
 
@@ -86,31 +96,8 @@ def _opens(word: str, after: str) -> bool:
     """Whether of two words with a capital the first is a common one, or the other a name."""
     if word in FIRST_NAMES or word in _BEGINS_NAMES:
         return False
-    return word in _common() or _FORMED_AFTER_CALLED.fullmatch(word) is not None or after in FIRST_NAMES
-
-
-@cache
-def _first_names() -> frozenset[str]:
-    return FIRST_NAMES - wordlists.words("lower_names", "also words") - _common()
+    return word in _COMMON or _FORMED_AFTER_CALLED.fullmatch(word) is not None or after in FIRST_NAMES
 
 
 def _is_name(word: str, formed: re.Pattern[str]) -> bool:
-    return word in _known() or (word not in _common() and not formed.fullmatch(word) and len(word[0].upper()) == 1)
-
-
-@cache
-def _known() -> frozenset[str]:
-    return frozenset(wordlists.listed("names", "nicknames") + wordlists.listed("lower_names", "names")) - _common()
-
-
-@cache
-def _common() -> frozenset[str]:
-    """The English words in the lists of wordings: common ones, and those of which facts are told."""
-    lines = (
-        line
-        for name in _WORDINGS
-        for section, found in wordlists.sections(name).items()
-        if (name, section) not in _OF_NAMES and (name != "language" or section == "english")
-        for line in found
-    )
-    return frozenset(word for line in lines for word in re.findall(r"[a-z]{3,}", line))
+    return word in _KNOWN or (word not in _COMMON and not formed.fullmatch(word) and len(word[0].upper()) == 1)

@@ -84,14 +84,9 @@ def _easter(year: int, midnight: datetime) -> datetime:
     return midnight.replace(year=year, month=3, day=28) + (moon - weekday) * _DAY
 
 
-def latest(of_year: OfYear, now: datetime) -> Stretch:
-    """The last one that has begun."""
-    return next(one for year in _years_back(now) if (one := of_year(year))[0] <= now)
-
-
-def latest_past(of_year: OfYear, now: datetime) -> Stretch:
-    """The last one that is over."""
-    return next(one for year in _years_back(now) if (one := of_year(year))[1] <= now)
+def latest(of_year: OfYear, now: datetime, *, over: bool = False) -> Stretch:
+    """The last one that has begun, or is over."""
+    return next(one for year in range(now.year + 1, now.year - 3, -1) if (one := of_year(year))[over] <= now)
 
 
 def this_years(of_year: OfYear, now: datetime) -> Stretch:
@@ -103,10 +98,6 @@ def this_years(of_year: OfYear, now: datetime) -> Stretch:
 def upcoming(of_year: OfYear, now: datetime) -> Stretch:
     """The next one to begin."""
     return next(one for year in (now.year, now.year + 1) if (one := of_year(year))[0] > now)
-
-
-def _years_back(now: datetime) -> range:
-    return range(now.year + 1, now.year - 3, -1)
 
 
 def part_of(whole: Stretch, part: str) -> Stretch:

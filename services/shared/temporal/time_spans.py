@@ -272,7 +272,8 @@ class _Expression:
         if section == "unit":
             return calendars.unit_ago(key, 2, self.midnight)
         of_year = calendars.of_year(key, self.midnight)
-        return calendars.latest_past(of_year, calendars.latest_past(of_year, self.now)[0])
+        last = calendars.latest(of_year, self.now, over=True)
+        return calendars.latest(of_year, last[0], over=True)
 
     def _days_until_now(self, days: int) -> Stretch:
         return self.midnight - timedelta(days=days), self.now
@@ -281,8 +282,10 @@ class _Expression:
         """The last, this or the next one of what comes again and again."""
         section, key = self.words.thing(text)
         if section not in ("unit", "day"):
-            choose = {"last": calendars.latest_past, "this": calendars.this_years, "next": calendars.upcoming}[which]
-            return choose(calendars.of_year(key, self.midnight), self.now)
+            of_year = calendars.of_year(key, self.midnight)
+            if which == "last":
+                return calendars.latest(of_year, self.now, over=True)
+            return (calendars.this_years if which == "this" else calendars.upcoming)(of_year, self.now)
         if which == "next":
             return None
         if section == "day":
