@@ -1,4 +1,4 @@
-"""Names written in lower case, in texts that are so throughout: "my brother robert works at ford", "a cat called muffin"."""
+"""Names in lower case, in texts that are so throughout: "my brother robert works at ford", "a cat called muffin"."""
 
 from __future__ import annotations
 
