@@ -16,7 +16,9 @@ from services.shared.language.prefixes import forms
 from services.shared.language.text import composed, fold, without_accents
 
 _WORD = re.compile(r"\w+")
-_PRONOUN_AND_VERB = re.compile(r"(?:i|you|he|she|it|we|they|that|there|who|what)['\u2019](?:m|s|re|ve|ll|d)")
+_PRONOUNS, _VERBS = (
+    frozenset(its.split()) for its in ("i you he she it we they that there who what", "m s re ve ll d")
+)
 _NO_NAMES = frozenset(
     "i im ive ill my mine me we we're our us you your he his she her it its they their them him the a this that these "
     "those and or not who what when where why how is are was were do does did has have had s t m ve ll re".split()
@@ -67,7 +69,7 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
     """What a text has that mentions the topic: each of these; nothing has what a topic without words names."""
     topic = composed(topic)
     asked = words_asked(topic)
-    telling = {key: its for key, its in asked.items() if not _PRONOUN_AND_VERB.fullmatch(key)}
+    telling = {key: its for key, its in asked.items() if not _is_contraction(key)}
     names = {fold(name): name for name in _names_in(topic)}
     capital = {fold(word) for word in _WORD.findall(topic) if word[0].isupper() and not topic.isupper()}
     found: list[Word] = []
@@ -77,6 +79,12 @@ def words_of_topic(topic: str) -> tuple[Word, ...]:
         else:
             found += [Word(frozenset(terms), folded=key) for terms in its]
     return (*found, *(Word(frozenset(), written=name) for key, name in names.items() if key not in asked))
+
+
+def _is_contraction(word: str) -> bool:
+    """Whether it is a pronoun and a verb: "I'm"."""
+    before, _, after = word.partition("'")
+    return before in _PRONOUNS and after in _VERBS
 
 
 def is_found_by_terms(words: Iterable[Word]) -> bool:

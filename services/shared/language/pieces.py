@@ -73,7 +73,7 @@ def _rewritten(text: str, rules: _Rules) -> str:
     return text
 
 
-_CODE_MARK = re.compile(r"[/\\_@=(\[]|^[-.~$]")
+_CODE_MARKS, _CODE_LEADS = frozenset("/\\_@=(["), tuple("-.~$")
 _E_WORD = _rules(("^[eE]-(?=[A-Za-z]{2})", "e"))
 _HYPHEN = _rules((r"(?<=[^\W\d_])-(?=[^\W\d_])", " "))
 _BETWEEN_WORDS = _rules((r"(?<=[^\W\d])(?:[,;]|\.{2,})(?=\w)|(?<=\w)(?:[,;]|\.{2,})(?=[^\W\d])", " "))
@@ -96,7 +96,7 @@ def _tokens(core: str) -> tuple[str, ...]:
     if address := _canonical_address(core):
         return (address,)
     core = _rewritten(core, _E_WORD)
-    if not _CODE_MARK.search(core):
+    if _CODE_MARKS.isdisjoint(core) and not core.startswith(_CODE_LEADS):
         is_one = len(core) == 3 or core.partition("'")[0].istitle()  # A-B, Anne-Marie
         core = _rewritten(core, _BETWEEN_WORDS if is_one else (*_HYPHEN, *_BETWEEN_WORDS))
     tokens = tuple(_rewritten(core, _SET_APART).split())

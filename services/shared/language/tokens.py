@@ -71,7 +71,6 @@ _TAIL_OF_LITERAL = ".,:;\"'`)]}*"
 _END_OF_SECRET = re.compile(r"""["'`)\]}*]*[.,]?["'`)\]}*]*\Z""")
 _CAPITAL_INSIDE = re.compile(r"[a-z0-9][A-Z]")
 _BULLET = re.compile(r"""\A[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
-_RULE = re.compile(r"([-*=_#~.])\1{2,}")
 _ENDING = frozenset(".!?:")
 _PAUSING = frozenset(",;:.!?")
 _WRAPPING_PAUSES = frozenset('"()[]{}')
@@ -179,7 +178,7 @@ class _Scanner:
             self._add(chunk)
         elif marks == "&":
             self._add("and")
-        elif chunk == ".." or (marks.strip("!") and not (_RULE.fullmatch(chunk) and (alone or chunk[0] in "-_~."))):
+        elif chunk == ".." or (marks.strip("!") and not _is_rule(chunk, "-_~.*=#" if alone else "-_~.")):
             self._add(chunk.strip(_QUOTES_AND_BRACKETS).rstrip(".,:;?") or chunk)
         else:
             self._end(chunk, "")
@@ -278,6 +277,11 @@ def _is_unit_with_case(before: _Token, token: _Token) -> bool:
 def _shows_case(token: str) -> bool:
     """Whether a word tells that its writer uses capitals as sentences do: unlike an emphatic WORD."""
     return token[0].isupper() and (len(token) == 1 or not token.isupper())
+
+
+def _is_rule(chunk: str, signs: str) -> bool:
+    """Whether it is a line of one sign."""
+    return len(chunk) > 2 and chunk[0] in signs and not chunk.strip(chunk[0])
 
 
 def _denies(word: str) -> bool:

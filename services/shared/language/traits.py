@@ -17,7 +17,6 @@ from services.shared.language.bounded import as_read
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
 
-_ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
 _ASKS, _REQUEST = (wordlists.expression("asked", form, re.IGNORECASE) for form in ("{question}", "{request}"))
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
 _TIMES, _RELATIVE, _SPANS = (wordlists.words("asked", it) for it in ("times", "relative", "spans"))
@@ -58,12 +57,16 @@ class ByText(Generic[T]):
 def is_mere_question(text: str) -> bool:
     """Whether a text is a single question, with its mark or in plain words, and says nothing beside it."""
     text = text.strip()
-    return (text.endswith("?") or _ASKS.fullmatch(text) is not None) and not _ENDS_EARLIER.search(text)
+    return (text.endswith("?") or _ASKS.fullmatch(text) is not None) and _is_one_sentence(text)
+
+
+def _is_one_sentence(text: str) -> bool:
+    return frozenset(".!?\n").isdisjoint(text[:-1])
 
 
 def is_mere_request(text: str) -> bool:
     """Whether a text is a single question, or asks in English for something to be done, and says nothing beside it."""
-    return is_mere_question(text) or (_REQUEST.match(text) is not None and not _ENDS_EARLIER.search(text.strip()))
+    return is_mere_question(text) or (_REQUEST.match(text) is not None and _is_one_sentence(text.strip()))
 
 
 def asks_only_for(text: str, terms: Collection[str]) -> bool:

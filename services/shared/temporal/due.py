@@ -10,7 +10,7 @@ from functools import cache
 
 from services.shared.temporal.calendars import DAYS, LENGTHS
 from services.shared.temporal.dates import dates_in
-from services.shared.temporal.time_words import time_words
+from services.shared.temporal.time_words import WORD, time_words
 
 _SAID = (
     r"\b(?:(?P<tomorrow>(?P<day_after>day after )?(?:tomorrow|tmrw))"
@@ -34,7 +34,6 @@ _REASON = re.compile(
     r"^\W*since\b(?! then\b)[^,]*, (?=(?:so |now )?(?:i|we|my|our|the|please|remind|there)\b)", re.IGNORECASE
 )
 _BY_DAY = re.compile(r"\b(?:by|before|due(?: on| by)?) (?!on\b|at\b|in\b)[^,;]*$", re.IGNORECASE)
-_WORD = re.compile("[a-z]+")
 _DUE, _PAST, _EVERY = {"by", "before", "due"}, {"since", "last", "ago", "yesterday"}, {"every", "each"}
 _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 
@@ -57,7 +56,7 @@ def due_on(sentence: str, said_at: datetime) -> date | None:
 
 
 def _has(text: str, words: set[str]) -> bool:
-    return not words.isdisjoint(_WORD.findall(text.lower()))
+    return not words.isdisjoint(WORD.findall(text.lower()))
 
 
 def _due_on(sentence: str, today: date) -> date | None:

@@ -14,7 +14,7 @@ from services.shared.temporal import calendars
 from services.shared.temporal.asked_times import OF_PAST
 from services.shared.temporal.calendars import LENGTHS, OfYear, Stretch
 from services.shared.temporal.dates import NamedDate, date_of, interval, numeric_date
-from services.shared.temporal.time_words import TimeWords, lowered, plain, words_for
+from services.shared.temporal.time_words import WORD, TimeWords, lowered, plain, words_for
 
 _BOUNDS = ("since", "before", "after", "until")
 _SEVERAL = 3
@@ -24,7 +24,6 @@ _MOST = 8
 """Times of a question that are read."""
 
 _MOVED = re.compile(r"(?:moved|postponed|shifted|changed|rescheduled|pushed|switched|delayed)(?: \w+){0,2} $")
-_WORD = re.compile(r"[^\W_]+")
 _TOLD_OF = re.compile(
     r"\b(?:(?:say|said|tell|told|know|remember|mention|mentioned|share|shared)(?: (?:you|me|us))? about|ue?ber) $",
     re.IGNORECASE,
@@ -76,7 +75,7 @@ def times_of_telling(question: str, now: datetime) -> list[Span]:
     What was said then, was said then. What was done then is told at any time afterwards, and as a plan not long before.
     """
     times = times_asked_for(question, now)
-    if _DOING.isdisjoint(_WORD.findall(plain(without(question, times)).lower())):
+    if _DOING.isdisjoint(WORD.findall(plain(without(question, times)).lower())):
         return times
     day = timedelta(days=1)
     return [Span(text, since and since - max(day, (until or now) - since), None) for text, since, until in times]
@@ -114,7 +113,7 @@ def asks_only_when(question: str, spans: Sequence[Span]) -> bool:
 
 def _asks_what_was(text: str) -> bool:
     """Whether a text without its times asks what was said or happened, or nothing."""
-    left, known = list(dropwhile(_OPENING.__contains__, _WORD.findall(text.lower()))), _SAYING | _DOING
+    left, known = list(dropwhile(_OPENING.__contains__, WORD.findall(text.lower()))), _SAYING | _DOING
     return all(word in _ASKING or word in known for word in left) and (not left or not known.isdisjoint(left))
 
 

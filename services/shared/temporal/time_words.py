@@ -14,7 +14,7 @@ from services.shared.temporal.month_names import without_names
 
 _AGAIN = ("unit", "day", "season", "holiday", "month")
 _TOLD_APART: tuple[Language, ...] = ("english", "german", "spanish", "french")
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _VERBS = re.compile(
     r"\b(?:mar|march|may"
@@ -122,7 +122,7 @@ def words_for(text: str) -> TimeWords | None:
     They are those of its own language where it has any of them, or else of another whose words no other has: a short
     text is easily taken for English.
     """
-    words = frozenset(_WORD.findall(plain(text)))
+    words = frozenset(WORD.findall(plain(text)))
     has_unit = not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
     if _ANY_TRIGGER.isdisjoint(words) and not has_unit:
         return None
