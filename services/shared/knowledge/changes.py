@@ -20,6 +20,7 @@ ENDS = 0.15
 MOST_PAIRS = 24
 _LONGEST_NEW = 300
 _SHORTEST_WORD = 4
+_FEWEST_WORDS = 2
 _SHORTEST_CODE = 4
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
@@ -169,12 +170,20 @@ def judge(pairs: Sequence[Pair], relations: Sequence[Relation], *, contradiction
 
 
 def effect(older: Entry, changes: Iterable[Change]) -> Effect | None:
-    """What becomes of an entry in use by what another one changes: all that it states has ended, or a part has."""
+    """What becomes of an entry in use by what another one changes: all that it says has ended, or a part has."""
     gone = {(one.kind, one.slot, one.value) for one in changes if one.entry_id == older.id}
     is_gone = [(one.kind, one.slot, one.value) in gone for one in stated(older)]
     if not any(is_gone):
         return None
-    return "superseded" if all(is_gone) else "in part"
+    return "superseded" if all(is_gone) and not _says_more(older) else "in part"
+
+
+def _says_more(entry: Entry) -> bool:
+    """Whether an entry has more to say than the sentences of its claims: what was not read there may be asked for."""
+    rest = list(entry.text)
+    for claim in entry.claims:
+        rest[slice(*claim.sentence)] = " " * (claim.sentence[1] - claim.sentence[0])
+    return len(words_of("".join(rest))) >= _FEWEST_WORDS
 
 
 def outdated_by(older: Entry, changes: Iterable[Change]) -> tuple[str, ...]:
