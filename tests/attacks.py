@@ -46,6 +46,14 @@ def mixed(fragment: str, length: int) -> str:
 
 
 SHAPES: tuple[Callable[[str, int], str], ...] = (run_of, mixed)
+_BEHIND = ("a", " ", "I ", "\n", '"', "-")
+"""What is repeated behind a run that an expression may give back, piece by piece."""
+
+
+def two_runs(pieces: tuple[str, str, str], length: int) -> str:
+    """A text of about that length: a beginning, one piece again and again, another again and again, and a mark."""
+    before, first, second = pieces
+    return f"{before}{run_of(first, length // 2)}{run_of(second, length // 2)}?"
 
 
 def fragments(pattern: re.Pattern[str]) -> list[str]:
@@ -58,6 +66,14 @@ def fragments(pattern: re.Pattern[str]) -> list[str]:
     for whole in _words(tree):
         found |= dict.fromkeys((whole, f"{whole} ", whole[: len(whole) // 2 + 1], whole[:-1]))
     return sorted(filter(None, found))
+
+
+def in_a_row(pattern: re.Pattern[str]) -> list[tuple[str, str, str]]:
+    """What to make two runs of: what an expression repeats, after its beginning, and what it may go through anew each
+    time it gives back one of the first."""
+    tree = syntax.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
+    repeated = ((before, body) for before, bodies in _repeats(tree, "") for body in bodies[:2] if body)
+    return [(before, body, other) for before, body in dict.fromkeys(repeated) for other in _BEHIND if other != body]
 
 
 def _repeats(tree: Iterable[Any], before: str) -> Iterator[tuple[str, list[str]]]:

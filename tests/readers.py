@@ -65,7 +65,7 @@ def readers(module: ModuleType) -> Iterator[tuple[str, Callable[[str], object]]]
 def _needed(function: Callable[..., object]) -> dict[inspect.Parameter, Any]:
     hints = get_type_hints(function)
     needed = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
-    return {one: hints[one.name] for one in needed if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
+    return {one: hints[one.name] for one in needed if one.kind is not one.VAR_KEYWORD}
 
 
 def _is_text(kind: Any) -> bool:

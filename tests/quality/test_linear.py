@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 
 from services.shared.language.bounded import as_read
-from tests.attacks import COMMON, SHAPES, fragments, mixed, run_of
+from tests.attacks import COMMON, SHAPES, fragments, in_a_row, mixed, run_of, two_runs
 from tests.readers import expressions, modules, readers
 from tests.sizes import LONG
 
@@ -29,7 +29,7 @@ _LENGTH = 8000 if LONG else 4000
 _NOTICEABLE = 0.02 if LONG else 0.01  # seconds
 _GROWTH = 9.0
 _CLAUSE, _OF_CLAUSE = 400, 0.05
-_OF_EXPRESSION, _OF_FUNCTION = (40, len(COMMON)) if LONG else (4, 5)
+_OF_EXPRESSION, _OF_FUNCTION, _IN_A_ROW = (40, len(COMMON), 2000) if LONG else (4, 5, 60)
 
 _ANCHORED = {
     ("services.gateway.proxy.dialects.chat", "_THOUGHT"),  # asked only of what begins with the tag
@@ -127,6 +127,26 @@ def test_readers_take_time_that_grows_with_the_text(module: ModuleType) -> None:
         Random(number).shuffle(some)
         slow += _slow(name, read, some[:_OF_FUNCTION])
     assert slow == []
+
+
+@pytest.mark.parametrize("module", modules(f"{_SHARED}privacy."), ids=lambda module: module.__name__)
+def test_readers_of_wordings_take_time_that_grows_with_two_runs_in_a_row(module: ModuleType) -> None:
+    """Texts of what the expressions of a module repeat, with a second run to which they may come back each time."""
+    rows = [pieces for expression in expressions(module) for pieces in in_a_row(expression)]
+    Random(len(rows)).shuffle(rows)
+    slow = [
+        f"{name}: {pieces!r}"
+        for name, read in readers(module)
+        for pieces in rows[:_IN_A_ROW]
+        if _is_slow(read, partial(two_runs, pieces))
+    ]
+    assert slow == []
+
+
+def test_two_runs_in_a_row_find_what_one_does_not() -> None:
+    pattern = re.compile(r"no: *(?!.*(?<!Dr)(?<!Mr)[.!] )\S+!")
+    assert list(_slow("it", pattern.match, fragments(pattern))) == []
+    assert any(_is_slow(pattern.match, partial(two_runs, pieces)) for pieces in in_a_row(pattern))
 
 
 @pytest.mark.parametrize("expression", [r"\s+x", r"\w+@", r"(?:[.,-] ?)+no", r"(\w+ )+much"])

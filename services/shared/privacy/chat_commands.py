@@ -93,7 +93,8 @@ def asks_to_forget(text: str) -> bool:
     if len(said) > _LONGEST or "\n" in said:
         return False
     words = without_manners(respelled(said))
-    return _IS["wish to forget"].fullmatch(words) is not None and not _is_of_other_language(words)
+    found = _IS["wish to forget"].fullmatch(words)
+    return found is not None and ("sure" in slots(found) or not _is_of_other_language(words))
 
 
 def _is_of_other_language(words: str) -> bool:

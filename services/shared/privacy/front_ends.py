@@ -48,7 +48,7 @@ _IS = compiled(
     """
     task in its frame, in parts, wanted, change, diff, own, by a program,
     said by a person, by a person, chat, broad chat, aside of a chat, label or summary, label, summary,
-    summary alone, thing, form, count, maker, for persons, makes, machine, handover, continued, first person,
+    aside, summary alone, thing, form, count, maker, for persons, makes, machine, handover, continued, first person,
     of something, invented, handed, agreed, list item, turn of the user,
     turn of the model, quoted, labelled, slot begins, open label, filled label
     """,
@@ -227,7 +227,8 @@ def _is_in_parts(text: str) -> bool:
     if any(letter.isalnum() for letter in text[text.rfind("</") :].partition(">")[2] if "</" in text):
         return False  # a question stands behind what belongs to it
     task = next(_sentences(found["task"].partition("\n#")[0]), "")
-    return _has("thing", task) or _has("aside of a chat", task)
+    is_label = _has("label", task) and not _has("own", task)
+    return is_label or any(_has(one, task) for one in ("thing", "summary", "aside"))
 
 
 def _is_quoted_whole(text: str) -> bool:

@@ -32,6 +32,7 @@ _BRACKETED = re.compile(
     rf"(?P<label>\w[^{_LEFT}{_RIGHT}\n]{{0,200}}+)[{_RIGHT}]{{1,4}}+"
 )
 _CODE = re.compile(r"(?<!`)`[^`\n]{1,400}+`(?!`)")
+_BLANK = "\0"
 _LINE = re.compile(r"^(?P<left>[^\w\n]*+)(?P<label>\w(?:[^\n]*\w)?)(?P<right>[^\w\n]*+)$", re.MULTILINE)
 _LONGEST_LINE = 160
 _RULES = frozenset("=-*#~_+<>|:@%&$/;!^.•─━═")
@@ -98,10 +99,11 @@ def split(name: str) -> list[str]:
 
 
 def marked(text: str) -> Marked:
-    """The marks of a text that stand in pairs, and those that lack another; those in code spans are none."""
-    plain = _CODE.sub(lambda code: " " * len(code[0]), text) if "`" in text else text
-    every = sorted((*_tags(plain), *_brackets(plain), *_lines(plain)), key=lambda mark: mark.begin)
-    return Marked(every, *_paired(every, len(text)))
+    """The marks of a text that stand in pairs, and those that lack another; those in code spans count for nothing."""
+    every = sorted((*_tags(text), *_brackets(text), *_lines(text)), key=lambda mark: mark.begin)
+    plain = _CODE.sub(lambda code: _BLANK * len(code[0]), text)
+    outside = [mark for mark in every if plain[mark.begin : mark.begin + 1] != _BLANK]
+    return Marked(every, *_paired(outside, len(text)))
 
 
 def _paired(marks: Sequence[Mark], end: int) -> tuple[list[Pair], list[Pair], list[Mark]]:

@@ -83,10 +83,11 @@ def _blanked(text: str, spans: Iterator[_Span]) -> str:
 
 def _worked_on(text: str) -> Iterator[_Span]:
     """What stands before a last line that asks for it to be translated, corrected, or made more formal."""
-    before, _, asked = text.rstrip().rpartition("\n\n")
-    is_line = len(asked) <= _LONGEST_REQUEST and "\n" not in asked.strip()
-    if is_line and any(map(_IS["worked on afterwards"].search, _SENTENCE.split(asked.strip().lower()))):
-        yield 0, len(before)
+    above, _, line = text.rstrip().rpartition("\n")
+    asked, is_apart = line.strip().lower(), above.rstrip(" \t").endswith("\n")
+    is_short = len(asked) <= _LONGEST_REQUEST
+    if is_apart and is_short and any(map(_IS["worked on afterwards"].search, _SENTENCE.split(asked))):
+        yield 0, len(above)
 
 
 class _Line(NamedTuple):
@@ -118,8 +119,8 @@ def _line(found: re.Match[str]) -> _Line | None:
     its = slots(found)
     name, who, said = its["who"], its["who"].lower(), its.get("said", "")
     first, what = who.split()[0].strip(".@"), who.partition(" ")[2] if who.startswith(("the ", "my ", "our ")) else who
-    is_person = first in FIRST_NAMES or what in _SENDERS
-    is_known = is_person or what in _VOICES
+    is_person = who.split()[0] in FIRST_NAMES or what in _SENDERS
+    is_known = is_person or first in FIRST_NAMES or what in _VOICES
     is_stamped = ("date" in its and bool(is_known or said)) or its.get("stamp", "").startswith("[")
     is_named = first not in ("my", "our") and all(one[0].isupper() or one in _PARTICLES for one in name.split())
     is_somebody = is_known or is_named or is_stamped or _IS["user name"].search(name)

@@ -102,7 +102,7 @@ def _looked_at(text: str) -> list[str]:
         ends = (slice(_HEAD), slice(-_HEAD, None)) if _IS["before a message"].search(text) else (slice(_HEAD),)
         pieces += [line[end] for line in text.split("\n") for end in ends]
         pieces.append(text[-_LOOKED_AT:])
-    return [said for said in map(_lowered, pieces) if said]
+    return [said for said in map(_lowered, dict.fromkeys(pieces)) if said]
 
 
 def _lowered(text: str) -> str:

@@ -33,6 +33,11 @@ THREE = [*BIKES, "My bike for winter is a Koga"]
         ("all but the first", (2,)),
         ("everything except the Brompton", (1,)),
         ("1 and 2", (1, 2)),
+        ("only the second then", (2,)),
+        ("the first one only", (1,)),
+        ("just 2 instead", (2,)),
+        ("the last from your memory", (2,)),
+        ("not the first though", (2,)),
     ],
 )
 def test_a_place_or_a_word_of_only_one_chooses(text: str, places: tuple[int, ...]) -> None:

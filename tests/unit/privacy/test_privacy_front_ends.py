@@ -18,6 +18,7 @@ from services.shared.privacy.front_ends import is_task
         "Guidelines:\n- x\n### Chat History:\n<chat_history>\nUSER: a\n</chat_history>",
         "### Task:\nAnalyze the chat history to determine the necessity of generating search "
         "queries\n<chat_history>\nUSER: a\n</chat_history>",
+        "### Tarea:\nGenera un título conciso.\n### Salida:\nJSON",
         "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only "
         "return the title itself.\n\nConversation:\nUser: hi",
         "Please generate a concise, 5-word-or-less title for the conversation, using its same language, with "
@@ -64,6 +65,8 @@ def test_what_a_front_end_asks_beside_the_chat_is_a_task(text: str) -> None:
         "Write a message to my landlord in 50 words or less",
         "Give me three names for a chat app in JSON",
         "### Task:\nbuy milk",
+        "### Aufgabe:\nFinde die Überschrift meines Aufsatzes.\n### Format:\nkurz",
+        "### Tâche:\nTrouve le titre de ma chanson.\n### Sortie:\nle titre",
         "Create a thread pool with ten workers and return only the JSON",
     ],
 )

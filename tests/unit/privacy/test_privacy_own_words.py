@@ -179,6 +179,8 @@ PASTED = [
     *opened(ON_THE_SAME_LINE, " "),
     *opened(ON_THE_SAME_LINE, "\n"),
     *CHATS,
+    *(f"{TEXT}{blanks}Translate this into German." for blanks in ("\n\n", "\n \n", "\n\t\n  ", "\n \n\n")),
+    "12.05.24 Zoltar: I have moved to Madrid.",
 ]
 
 
@@ -258,6 +260,11 @@ Letters to write: aunt, bank.
 The article is done.
 Exercise is important to me.
 Post office was closed
+Message 1:
+Statement 2:
+My cv draft:
+Comment thread:
+@Anna:
 I had a chat with Ben about the job
 I read this in the morning light.
 """

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from services.shared.privacy import unwanted
 from services.shared.privacy.unwanted import is_unwanted
 
 
@@ -13,6 +14,8 @@ from services.shared.privacy.unwanted import is_unwanted
     "text",
     [
         "don't remember this: my pin is 4477",
+        "Don't remember this chats.",
+        "Please do not keep this conversations.",
         "Off the record, I'm looking for another job.",
         "I'm looking for another job, but that's off the record.",
         "please don't save this. I had a fight with Jo",
@@ -207,3 +210,17 @@ def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
     started = time.perf_counter()
     is_unwanted(piece * 20_000)
     assert time.perf_counter() - started < 1
+
+
+def test_each_line_of_a_conversation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def unfolded(text: str) -> str:
+        seen.append(text)
+        return text
+
+    monkeypatch.setattr(unwanted, "unfolded", unfolded)
+    assert not is_unwanted(
+        "".join(f"User: I live in Turku, {number} km away.\nAssistant: ok\n" for number in range(30))
+    )
+    assert len(seen) == len(set(seen)) > 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from string import ascii_lowercase
 
 import pytest
@@ -104,6 +105,14 @@ INVENTED = [
         "Use the text between <pages> and </pages> below to answer; where it does not say, say that you do not know.\n"
         f"<pages>\n{DOC}\n</pages>\nQuestion: {Q}\nAnswer:",
     ),
+    (
+        "Use only what stands between `<pages>` and `</pages>` to answer, and say so if it is not there.\n"
+        f"<pages>\n{DOC}\n</pages>\n{Q}",
+    ),
+    (
+        "Consider what is inside of `[HITS]` before you answer, and quote the parts that you rely upon.\n"
+        f"[HITS]\n{DOC}\n[/HITS]\n{Q}",
+    ),
     (f"<notes>\n{DOC}\n</notes>", f"A list of tools.\n\n<tool>\n{DOC}\n</tool>\nUse them well.", Q),
     (f"<context>\n{DOC}\n</context>\n\n---\n\n{Q}",),
     (f"Context:\n<context>\n{DOC}\n</context>\n\nQuestion:\n{Q}",),
@@ -150,6 +159,7 @@ TYPED = [
     "I use the <b>bold</b> tag",
     "I <3 Turku, and a < b and c > d",
     "Why does `<div>` break where `<span>text</span>` does not?",
+    "My page has a `<div>` and\n<article>\nHello there\nHello again\n</article>\nWhy is it not in the middle?",
     "I prefer List<String> to Map<String, List<Integer>> in Java.",
     'My form has <input name="a"> in <form>, is that right?',
     '<div class="box">\n  <p>Hello</p>\n</div>\nWhy is this not in the middle?',
@@ -356,3 +366,9 @@ def test_any_marks_are_read(pieces: list[str]) -> None:
 )
 def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
     assert_linear(without_wrappers, piece)
+
+
+def test_a_heading_with_blanks_behind_it_is_read_at_once() -> None:
+    began = time.process_time()
+    without_wrappers("# my request" + "\t" * 4000 + " " * 4000 + "?")
+    assert time.process_time() - began < 0.1
