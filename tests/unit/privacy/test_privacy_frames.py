@@ -81,6 +81,12 @@ def test_what_is_said_before_a_frame_and_after_it_is_left_stands_where_it_stood(
     assert stated.index("I live in Leeds") == text.index("I live in Leeds")
 
 
+@pytest.mark.parametrize("end", ["\n", "\n\n", "; ", ". "])
+def test_a_proposal_begins_with_its_own_sentence(end: str) -> None:
+    text = f"I live in Leeds{end}Scene: you are a waiter, I'm the guest."
+    assert frames.stated(text, "user", None).strip() == f"I live in Leeds{end}".strip()
+
+
 def test_a_text_of_any_length_is_whole_where_no_frame_is_opened() -> None:
     text = "I live in Leeds. " * 3000
     assert frames.stated(text, "user", None) == text
