@@ -29,7 +29,7 @@ _LENGTH = 8000 if LONG else 4000
 _NOTICEABLE = 0.02 if LONG else 0.01  # seconds
 _GROWTH = 9.0
 _CLAUSE, _OF_CLAUSE = 400, 0.05
-_OF_EXPRESSION, _OF_FUNCTION, _IN_A_ROW = (40, len(COMMON), 2000) if LONG else (4, 5, 60)
+_OF_EXPRESSION, _OF_FUNCTION, _IN_A_ROW = (40, len(COMMON), 300) if LONG else (4, 5, 60)
 
 _ANCHORED = {
     ("services.gateway.proxy.dialects.chat", "_THOUGHT"),  # asked only of what begins with the tag
