@@ -44,7 +44,7 @@ class Wishes:
         gone: set[str] = set()
         for entry in sorted(entries, key=lambda one: one.created_at):
             if entry.id not in gone and self._is_unwanted(entry, readings.get(entry.id)):
-                for one in [entry, *await self._answers(entry)]:
+                for one in [*await self._answers(entry), entry]:  # while the wish stands, all is done again
                     await self._forget(one)
                     gone.add(one.id)
         return gone

@@ -42,6 +42,10 @@ def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
     return an_entry("ann", text, role=role, created_at=at, last_said_at=at, **fields)
 
 
+class Broken(Exception):
+    """Whoever forgets dies."""
+
+
 async def stored(store: TextStore, *entries: Entry) -> Sequence[Entry]:
     return await store_entries(store, entries)
 
@@ -57,7 +61,24 @@ async def test_what_answers_it_goes_along_and_what_its_user_says_next_stays(stor
     stage = Stage(store)
     entries = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"), said(2, ELSE), said(3, "900.", "tool"))
     await stage.embed(*entries)
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert stage.forgotten == [ANSWERED, SAID]
+
+
+@pytest.mark.parametrize("done", [0, 1])
+async def test_a_wish_that_is_broken_off_leaves_no_answer(store: TextStore, done: int) -> None:
+    wish, answer = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"))
+    dying, again = Stage(store), Stage(store)
+
+    async def dies(entry: Entry) -> None:
+        if len(dying.forgotten) == done:
+            raise Broken
+        await dying.forget(entry)
+
+    dying.wishes = Wishes(store, dies)
+    with pytest.raises(Broken):
+        await dying.embed(wish)
+    await again.embed(wish)
+    assert {one.text for one in (await store.get([wish, answer])).values()} == {""}
 
 
 async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore) -> None:
