@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from contracts.envelope import ErrorCode, ErrorInfo
 from contracts.ports import TextStore, Unavailable
 from contracts.v1.claims import Reading
+from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from services.embed.app import forget
 from services.embed.handler import embed_entries
 from services.embed.wishes import SURE, Wishes
+from services.shared.errors import RequestFailed
 from tests.apps.fakes import FakeReader, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -134,3 +138,25 @@ async def test_while_nobody_forgets_it_waits_without_a_vector(store: TextStore) 
     stage.wishes = Wishes(store, stage.forget)
     await stage.embed(*entries)
     assert stage.forgotten == [SAID]
+
+
+class Answers:
+    """A memory in which forgetting is answered with an error."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        self.error = RequestFailed(ErrorInfo(code=code, message="why", retryable=True))
+
+    async def forget(self, request: ForgetRequest) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("code", ["unavailable", "overloaded", "deadline_exceeded"])
+async def test_who_forgets_being_away_is_no_fault_of_what_is_to_be_forgotten(code: ErrorCode) -> None:
+    with pytest.raises(Unavailable):
+        await forget(said(0, SAID), memory=cast(Any, Answers(code)))
+
+
+async def test_what_cannot_be_forgotten_keeps_no_others_waiting() -> None:
+    await forget(said(0, SAID), memory=cast(Any, Answers("not_found")))
+    with pytest.raises(RequestFailed):
+        await forget(said(0, SAID), memory=cast(Any, Answers("internal")))
