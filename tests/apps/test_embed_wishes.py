@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from contracts.envelope import ErrorCode, ErrorInfo
-from contracts.ports import TextStore, Unavailable
+from contracts.ports import Change, TextStore, Unavailable
 from contracts.v1.claims import Reading
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
@@ -17,6 +17,7 @@ from services.embed.app import forget
 from services.embed.handler import embed_entries
 from services.embed.wishes import SURE, Wishes
 from services.shared.errors import RequestFailed
+from services.shared.lifecycle.sayings import repeated_by
 from tests.apps.fakes import FakeReader, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -42,7 +43,7 @@ class Stage:
 
 def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
     at = NOON + timedelta(minutes=minute)
-    fields = {"conversation_id": "c1", **fields}
+    fields = {"conversation_id": "c1", "turn_id": f"turn {minute}", **fields}
     return an_entry("ann", text, role=role, created_at=at, last_said_at=at, **fields)
 
 
@@ -93,6 +94,44 @@ async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore)
     await stage.embed(*await stored(store, said(2, ELSE)))
     await stage.embed(*await stored(store, said(3, "It is for rent.", "assistant")))
     assert stage.forgotten == [SAID, ANSWERED]
+
+
+def again(entry: Entry, minute: int, **fields: Any) -> Entry:
+    """The entry, said once more by then."""
+    return repeated_by(entry, said(minute, entry.text, entry.role, **fields))
+
+
+async def test_a_wish_that_is_found_late_takes_what_answered_it_and_nothing_else(store: TextStore) -> None:
+    stage = Stage(store)
+    thanks = again(said(1, "Thanks!"), 4)
+    before = again(said(0, "You are welcome.", "assistant"), 90)
+    pinned = said(3, "Here is what I said of it.", "assistant", pinned=True)
+    later = [said(5 + n, f"number {n}", "user" if n % 2 else "assistant") for n in range(80)]
+    entries = await stored(store, before, thanks, said(2, SAID), said(3, ANSWERED, "assistant"), pinned, *later)
+    await stage.embed(entries[2])
+    assert stage.forgotten == [ANSWERED, SAID]
+
+
+async def test_an_answer_that_comes_once_its_user_went_on_stays_though_that_was_said_before(store: TextStore) -> None:
+    stage = Stage(store)
+    thanks, wish = await stored(store, said(0, "Thanks!"), said(1, SAID))
+    await stage.embed(thanks, wish)
+    await store.replace([Change(thanks, again(thanks, 5, conversation_id="another"))])
+    await stage.embed(*await stored(store, said(2, ANSWERED, "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+    (thanks,) = (await store.get([thanks])).values()
+    await store.replace([Change(thanks, again(thanks, 6))])
+    await stage.embed(*await stored(store, said(7, "You are welcome.", "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+
+
+async def test_an_old_turn_that_is_read_once_more_does_not_hide_a_wish(store: TextStore) -> None:
+    stage = Stage(store)
+    older, other, wish = await stored(store, said(0, SAID), said(1, ELSE), said(2, SAID))
+    for entry in (wish, older, other):
+        await stage.embed(entry)
+    await stage.embed(*await stored(store, said(3, ANSWERED, "assistant")))
+    assert stage.forgotten == [SAID, SAID, ANSWERED]
 
 
 async def test_outside_of_a_conversation_nothing_answers_it(store: TextStore) -> None:
