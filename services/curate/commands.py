@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 from uuid import uuid4, uuid5
 
@@ -193,13 +194,22 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
 
 
 async def shorten_page(request: Q, reply: Pages, room: int, *, ask: Callable[[Q], Awaitable[Pages]]) -> Pages:
-    """The page with as many items as fit into so many bytes; of one that does not fit alone, a part."""
-    room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
-    fitting = how_many_fit([size_of(one) for one in reply.items], room)
-    shorter = await ask(request.model_copy(update={"limit": max(1, fitting)}))
-    if fitting:
+    """The page with as many items as fit into so many bytes, one at least."""
+    fitting = how_many_fit([size_of(one) for one in reply.items], _room_for_items(reply, room))
+    return await ask(request.model_copy(update={"limit": max(1, fitting)}))
+
+
+async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, store: TextStore) -> ListReply:
+    """The page with as many entries as fit into so many bytes; of one that does not fit alone, a part."""
+    shorter = await shorten_page(request, reply, room, ask=partial(list_entries, store=store))
+    if len(shorter.items) != 1 or size_of(shorter) <= room:
         return shorter
-    return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
+    (entry,) = shorter.items
+    return shorter.model_copy(update={"items": (cut(entry, _room_for_items(shorter, room)),), "truncated": True})
+
+
+def _room_for_items(reply: Pages, room: int) -> int:
+    return room - size_of(reply.model_copy(update={"items": ()})) - _CURSOR
 
 
 async def shorten_items(request: Request, reply: Items, room: int) -> Items:
