@@ -32,8 +32,8 @@ from contracts.v1.entries import Entry, EntryAccepted
 from services.curate import privacy
 from services.curate.commands import no_entry, shown, whole_id
 from services.curate.rollups import RollUps
-from services.curate.stores import Stores, until_done
-from services.shared.changes import change_entries
+from services.curate.stores import Stores
+from services.shared.changes import change_entries, until_done
 from services.shared.dedup.repeats import find_canonical
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected, outward

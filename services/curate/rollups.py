@@ -24,8 +24,8 @@ from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.rollups import RollUpState
 from services.curate import privacy
-from services.curate.stores import Stores, pages, until_done
-from services.shared.changes import change_entries, change_record
+from services.curate.stores import Stores, pages
+from services.shared.changes import change_entries, change_record, until_done
 from services.shared.context import rollups
 from services.shared.context.embedding import embed_again
 from services.shared.context.rollups import Draft, is_original
