@@ -157,8 +157,10 @@ async def entry_meant(user_id: str, given: str, store: TextStore) -> Entry:
     """The entry of the user that is meant by its id or a beginning of it.
 
     Raises:
-        Rejected: there is none of this id; another user's entry is none.
+        Rejected: there is none of this id; another user's entry is none, and who is being erased has none.
     """
+    if await is_hidden(store, user_id):
+        raise no_entry(given)
     id_ = await whole_id(user_id, given, store)
     entry = (await store.get([Key(user_id, id_)])).get(id_)
     if entry is None or entry.status == "forgotten":
@@ -173,8 +175,6 @@ def shown(entry: Entry) -> Entry:
 
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     """One entry of the user; see `entry_meant`."""
-    if await is_hidden(store, request.user_id):
-        raise no_entry(request.id)
     return EntryReply(entry=shown(await entry_meant(request.user_id, request.id, store)))
 
 

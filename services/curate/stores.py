@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
-from contracts.ports import InFlight, Key, Record, RecordKey, Ref, Scope, Selection, TextStore, Vector, VectorStore
+from contracts.ports import InFlight, Record, RecordKey, Ref, Scope, Selection, TextStore, Vector, VectorStore
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.changes import change_entries
@@ -47,7 +47,7 @@ class Stores:
     in_flight: InFlight
     say: Say
 
-    async def entry(self, key: Key) -> Entry | None:
+    async def entry(self, key: Ref) -> Entry | None:
         """The entry, whatever its status."""
         return (await self.text.get([key])).get(key.id)
 
