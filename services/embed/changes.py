@@ -127,7 +127,7 @@ class Lineage:
         entry = point.entry
         async with turns:
             hits = await self._vectors.search(
-                _scope(entry), point.vector, limit=_NEAREST + 1, filters=Filters(until=entry.created_at)
+                Scope.of(entry), point.vector, limit=_NEAREST + 1, filters=Filters(until=entry.created_at)
             )
             before = conversation_of(entry, until=entry.created_at)
             page = await self._store.page(before, limit=_LOOKED_AT, cursor=None) if before else None
@@ -268,10 +268,6 @@ async def _text_of(entry: Entry) -> str:
 
 def _named_if_edited(entry: Entry) -> tuple[str, ...]:
     return () if entry.edited_at is None else (*entry.supersedes, *entry.conflicts_with)
-
-
-def _scope(entry: Entry) -> Scope:
-    return Scope(entry.user_id, entry.space, entry.persona_id)
 
 
 def _place(entry: Entry) -> tuple[str, str, str | None, str | None]:
