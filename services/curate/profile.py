@@ -105,7 +105,7 @@ def _shown(known: Known) -> ProfileFact:
         before=tuple(map(_former, known.before)),
         source_ids=known.source_ids,
         times=known.times,
-        span=fact.span,
+        span=fact.claim.sentence,
         in_conflict=known.in_conflict,
         is_likely=fact.state == "likely",
         decided=fact.decided is not None,

@@ -25,10 +25,10 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 """Two entries each, by id."""
 
 ME = "me"
+"""Whose what the user says of themselves is."""
+
 SOMEBODY = "somebody"
 """Whose it is that a text does not name: of several of them, so that no value takes the place of another."""
-
-"""Whose what the user says of themselves is."""
 
 _Value: TypeAlias = tuple[str, str, str]
 _NOT_SLUG = re.compile(r"[^\w]+")
@@ -105,13 +105,8 @@ class ClaimedFact:
 
     @property
     def text(self) -> str:
-        """The sentence that says it, in the user's own words; of a long one what is around the value."""
-        return self.entry.text[slice(*self.span)]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Where the entry says it."""
-        return self.claim.sentence
+        """The sentence that says it, in the user's own words."""
+        return self.entry.text[slice(*self.claim.sentence)]
 
     @property
     def id(self) -> str:
