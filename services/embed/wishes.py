@@ -5,7 +5,7 @@ Fixed phrases are obeyed before anything is stored (services/ingest). These were
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 
 from contracts.ports import TextStore
@@ -81,14 +81,14 @@ class Wishes:
         return answers_among(said, entry.conversation_id, wished_at)
 
 
-def answers_among(said: Iterable[Entry], conversation_id: str | None, wished_at: datetime) -> list[Entry]:
-    """What others said first from a moment on, until its user went on, were it with what they had said before."""
-    said = list(said)
+def answers_among(said: Sequence[Entry], conversation_id: str | None, wished_at: datetime) -> list[Entry]:
+    """What others said there first from a moment on, until its user went on, were it with what they had said before."""
     turns = [one for entry in said if entry.role == "user" for one in entry.sayings]
     later = [one.at for one in turns if one.conversation_id == conversation_id and one.at > wished_at]
     until = min(later, default=None)
-    others = [one for one in said if one.role != "user" and wished_at <= one.created_at and not _is_wanted(one)]
-    return [one for one in others if until is None or one.created_at < until]
+    others = [one for one in said if one.role != "user" and one.conversation_id == conversation_id]
+    answers = [one for one in others if wished_at <= one.created_at and (until is None or one.created_at < until)]
+    return [one for one in answers if not _is_wanted(one)]
 
 
 def _is_wanted(entry: Entry) -> bool:

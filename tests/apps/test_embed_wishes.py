@@ -106,8 +106,11 @@ async def test_a_wish_that_is_found_late_takes_what_answered_it_and_nothing_else
     thanks = again(said(1, "Thanks!"), 4)
     before = again(said(0, "You are welcome.", "assistant"), 90)
     pinned = said(3, "Here is what I said of it.", "assistant", pinned=True)
+    elsewhere = again(said(3, "As you like.", "assistant", conversation_id="another"), 3, conversation_id="c1")
     later = [said(5 + n, f"number {n}", "user" if n % 2 else "assistant") for n in range(80)]
-    entries = await stored(store, before, thanks, said(2, SAID), said(3, ANSWERED, "assistant"), pinned, *later)
+    entries = await stored(
+        store, before, thanks, said(2, SAID), said(3, ANSWERED, "assistant"), pinned, elsewhere, *later
+    )
     await stage.embed(entries[2])
     assert stage.forgotten == [ANSWERED, SAID]
 
