@@ -257,7 +257,7 @@ class Upkeep(Protocol):
         ...
 
     async def spaces(self, user_id: str) -> list[SpaceSize]:
-        """The spaces of a user that have active entries, in order."""
+        """The spaces of a user in which any entry has words, in order, with how many are active there."""
         ...
 
     async def expired(
@@ -265,7 +265,7 @@ class Upkeep(Protocol):
     ) -> list[Key]:
         """Entries last said before a moment that are neither pinned nor manually saved, the oldest first.
 
-        Active ones and those that others superseded; what was archived has a time of its own.
+        Those in use and those that are not, but for what stands behind a roll-up and goes with that.
 
         Those of everybody without the users `but`, or `of` one user in one space.
         """

@@ -31,11 +31,15 @@ class Scope:
     space: str = "default"
     persona_id: str | None = None
 
+    @classmethod
+    def of(cls, entry: Entry) -> Scope:
+        """What the persona that an entry was said to sees of its space."""
+        return cls(entry.user_id, entry.space, entry.persona_id)
+
     def sees(self, entry: Entry) -> bool:
         """Whether an entry is in it."""
-        if (entry.user_id, entry.space) != (self.user_id, self.space):
-            return False
-        return self.persona_id == EVERY_PERSONA or not entry.persona_id or entry.persona_id == self.persona_id
+        is_here = (entry.user_id, entry.space) == (self.user_id, self.space)
+        return is_here and (self.persona_id == EVERY_PERSONA or entry.persona_id in (None, "", self.persona_id))
 
 
 class Ref(Protocol):

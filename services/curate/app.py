@@ -107,7 +107,7 @@ class _Commands:
         yield self.on(flow.CREATE, self.create, commands.shorten_entry)
         yield self.on(flow.SEED, partial(profile.seed, create=self.create))
         yield self.on(flow.GET, partial(commands.get, store=store), commands.shorten_entry)
-        yield self.on(flow.LIST, self.list_entries, partial(commands.shorten_page, ask=self.list_entries))
+        yield self.on(flow.LIST, self.list_entries, partial(commands.shorten_list, store=store))
         yield self.on(flow.FORGET, editor.forget)
         yield self.on(flow.UPDATE, self.update, commands.shorten_entry)
         yield self.on(flow.PIN, editor.pin, commands.shorten_entry)

@@ -13,9 +13,9 @@ from contracts.v1.audit import (
     AuditRequest,
     OpsAuditRequest,
 )
+from services.curate.stores import asked_for
 from services.shared.audit import NOBODY, AuditTrail
 from services.shared.erasures import erased_at
-from services.shared.errors import Rejected
 
 _MOST_PAGES = 20
 
@@ -29,10 +29,7 @@ async def audit(request: AuditRequest | OpsAuditRequest, *, records: UserRecords
     found, cursor = list[Action](), request.cursor
     for _ in range(_MOST_PAGES):
         wanted = request.limit - len(found)
-        try:
-            page = await records.page_records("action", user_id=request.user_id, limit=wanted, cursor=cursor)
-        except ValueError as error:
-            raise Rejected("invalid_request", f"cursor: {error}") from error
+        page = await asked_for(records.page_records("action", user_id=request.user_id, limit=wanted, cursor=cursor))
         found += [action for record in page.records if _passes(action := _action(record), request)]
         is_past = request.since is not None and any(record.at < request.since for record in page.records)
         cursor = None if is_past else page.cursor

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 from uuid import uuid4, uuid5
 
@@ -156,8 +157,10 @@ async def entry_meant(user_id: str, given: str, store: TextStore) -> Entry:
     """The entry of the user that is meant by its id or a beginning of it.
 
     Raises:
-        Rejected: there is none of this id; another user's entry is none.
+        Rejected: there is none of this id; another user's entry is none, and who is being erased has none.
     """
+    if await is_hidden(store, user_id):
+        raise no_entry(given)
     id_ = await whole_id(user_id, given, store)
     entry = (await store.get([Key(user_id, id_)])).get(id_)
     if entry is None or entry.status == "forgotten":
@@ -172,8 +175,6 @@ def shown(entry: Entry) -> Entry:
 
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     """One entry of the user; see `entry_meant`."""
-    if await is_hidden(store, request.user_id):
-        raise no_entry(request.id)
     return EntryReply(entry=shown(await entry_meant(request.user_id, request.id, store)))
 
 
@@ -193,13 +194,22 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
 
 
 async def shorten_page(request: Q, reply: Pages, room: int, *, ask: Callable[[Q], Awaitable[Pages]]) -> Pages:
-    """The page with as many items as fit into so many bytes; of one that does not fit alone, a part."""
-    room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
-    fitting = how_many_fit([size_of(one) for one in reply.items], room)
-    shorter = await ask(request.model_copy(update={"limit": max(1, fitting)}))
-    if fitting:
+    """The page with as many items as fit into so many bytes, one at least."""
+    fitting = how_many_fit([size_of(one) for one in reply.items], _room_for_items(reply, room))
+    return await ask(request.model_copy(update={"limit": max(1, fitting)}))
+
+
+async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, store: TextStore) -> ListReply:
+    """The page with as many entries as fit into so many bytes; of one that does not fit alone, a part."""
+    shorter = await shorten_page(request, reply, room, ask=partial(list_entries, store=store))
+    if len(shorter.items) != 1 or size_of(shorter) <= room:
         return shorter
-    return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
+    (entry,) = shorter.items
+    return shorter.model_copy(update={"items": (cut(entry, _room_for_items(shorter, room)),), "truncated": True})
+
+
+def _room_for_items(reply: Pages, room: int) -> int:
+    return room - size_of(reply.model_copy(update={"items": ()})) - _CURSOR
 
 
 async def shorten_items(request: Request, reply: Items, room: int) -> Items:

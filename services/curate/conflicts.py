@@ -16,7 +16,7 @@ from contracts.v1.conflicts import (
 )
 from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.turns import EVERY_PERSONA
-from services.curate.commands import entry_meant, no_entry
+from services.curate.commands import entry_meant
 from services.curate.stores import Stores, asked_for
 from services.shared.changes import change_entries, change_record
 from services.shared.erasures import is_hidden
@@ -104,8 +104,6 @@ async def resolve(request: ResolveRequest, *, stores: Stores) -> ResolveReply:
 
 
 async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry]:
-    if await is_hidden(store, request.user_id):
-        raise no_entry(request.newer)
     newer, older = [await entry_meant(request.user_id, id_, store) for id_ in (request.newer, request.older)]
     key = conflict_key(newer, older.id)
     if older.superseded_by != newer.id and key not in await store.get_records([key]):

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from contracts.envelope import Request
 from contracts.errors import Unavailable
-from contracts.ports import Change, Key, Traces
+from contracts.ports import Change, Key, Ref, Traces
 from contracts.v1.commands import EntryReply, ForgetReply, ForgetRequest
 from contracts.v1.edits import (
     BulkFailure,
@@ -30,10 +29,10 @@ from contracts.v1.edits import (
 )
 from contracts.v1.entries import Entry, EntryAccepted
 from services.curate import privacy
-from services.curate.commands import no_entry, shown, whole_id
+from services.curate.commands import entry_meant, no_entry, shown, whole_id
 from services.curate.rollups import RollUps
-from services.curate.stores import Stores, until_done
-from services.shared.changes import change_entries
+from services.curate.stores import Stores
+from services.shared.changes import change_entries, until_done
 from services.shared.dedup.repeats import find_canonical
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected, outward
@@ -71,7 +70,7 @@ class Editor:
         Raises:
             Rejected: there is none of this id, or it is out of use.
         """
-        return _reply(await self._changed(await self._key(request, request.id), pinned))
+        return _reply(await self._changed(await self._meant(request), pinned))
 
     async def unpin(self, request: PinRequest) -> EntryReply:
         """Unpin an entry of the user.
@@ -79,7 +78,7 @@ class Editor:
         Raises:
             Rejected: there is none of this id.
         """
-        return _reply(await self._changed(await self._key(request, request.id), unpinned))
+        return _reply(await self._changed(await self._meant(request), unpinned))
 
     async def update(self, request: UpdateRequest) -> EntryReply:
         """Correct an entry of the user. Broken off at any point, the same request completes it.
@@ -90,7 +89,8 @@ class Editor:
         """
         if request.text is not None and (why := why_unfit(request.text, self.longest)):
             raise Rejected("invalid_request", why)
-        key = await self._key(request, request.id)
+        entry = await self._meant(request)
+        key = Key(entry.user_id, entry.id)
         if not request.redact:
             return await self._update(request, key)
         again = partial(self._update, request, key)
@@ -117,7 +117,7 @@ class Editor:
         Raises:
             Rejected: there is none of this id.
         """
-        entry = await self._entry(await self._key(request, request.id))
+        entry = await self._meant(request)
         return HistoryReply(id=entry.id, items=versions(entry))
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
@@ -151,17 +151,16 @@ class Editor:
         return None
 
     async def _do(self, request: BulkRequest, key: Key) -> None:
-        match request.action:
-            case "pin":
-                await self._changed(key, pinned)
-            case "unpin":
-                await self._changed(key, unpinned)
-            case "forget" if request.conversation_id is None or not await self._take_out(key, request.conversation_id):
-                await self._forget(ForgetRequest(user_id=key.user_id, id=key.id))
-            case "tag":
-                await self._changed(key, partial(_tagged, add=request.tags))
-            case "untag":
-                await self._changed(key, partial(_tagged, take=request.tags))
+        changes: dict[str, Callable[[Entry, datetime], Entry | None]] = {
+            "pin": pinned,
+            "unpin": unpinned,
+            "tag": partial(_tagged, add=request.tags),
+            "untag": partial(_tagged, take=request.tags),
+        }
+        if request.action != "forget":
+            await self._changed(await self._entry(key), changes[request.action])
+        elif request.conversation_id is None or not await self._take_out(key, request.conversation_id):
+            await self._forget(ForgetRequest(user_id=key.user_id, id=key.id))
 
     async def _take_out(self, key: Key, conversation_id: str) -> bool:
         """Forget that an entry was said in this conversation; False where it was said nowhere else."""
@@ -172,27 +171,24 @@ class Editor:
             await self._refresh(one)
         return bool(changed) or not is_there
 
-    async def _key(self, request: Request, id_: str) -> Key:
-        """The entry that is meant."""
-        if await is_hidden(self.stores.text, request.user_id):
-            raise no_entry(id_)
-        return Key(request.user_id, await whole_id(request.user_id, id_, self.stores.text))
+    async def _meant(self, request: HistoryRequest | PinRequest | UpdateRequest) -> Entry:
+        return await entry_meant(request.user_id, request.id, self.stores.text)
 
-    async def _entry(self, key: Key) -> Entry:
+    async def _entry(self, key: Ref) -> Entry:
+        """The entry as it is now, of a user who was not being erased when asked for it."""
         entry = await self.stores.entry(key)
         if entry is None or entry.status == "forgotten":
             raise no_entry(key.id)
         return entry
 
-    async def _changed(self, key: Key, change: Callable[[Entry, datetime], Entry | None]) -> Entry:
+    async def _changed(self, entry: Entry, change: Callable[[Entry, datetime], Entry | None]) -> Entry:
         """The entry after a change that leaves its text alone."""
         now = datetime.now(UTC)
-        entry = await self._entry(key)
         if change is not unpinned:
             _check_in_use(entry)
         changed = await change_entries(self.stores.text, [entry], lambda one: change(one, now))
         if not changed:
-            return await self._entry(key)
+            return await self._entry(entry)
         await self._refresh(changed[0])
         return changed[0]
 

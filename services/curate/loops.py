@@ -97,26 +97,29 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
         Unavailable: others keep deciding it, or the user is being erased.
     """
     entry_id, _, sentence = request.id.rpartition(":")
-    entry = await _telling(Key(request.user_id, entry_id), store)
-    told = [] if entry is None else tasks_of([entry.model_copy(update={"status": "active"})])
-    if entry is None or await is_hidden(store, request.user_id) or request.id not in {one.id for one in told}:
+    told = await _telling(Key(request.user_id, entry_id), store)
+    if await is_hidden(store, request.user_id) or request.id not in {one.id for one in tasks_of(told)}:
         raise Rejected("not_found", f"there is nothing to be done of the id {request.id!r}: list them")
+    entry, known = told[0], {one.id for one in told}
     await keep_settled(entry, sentence, request.state, store)
     selection = Selection(entry.user_id, space=entry.space, persona_id=entry.persona_id)
     entries, _ = await read_newest(selection, store, _READ)
-    entries = await _with_done([one for one in await read_told(entries, store) if one.id != entry.id], store)
-    entries = [one for one in entries if one.id != entry.id] + [entry]
-    found = _found(entries, await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
+    others = [one for one in await read_told(entries, store) if one.id not in known]
+    found = _found([*others, *told], await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
     loop = next(one for one in found if one.id == request.id)
     state = {} if request.state is None else {"state": request.state, "decided": True, "closed_by": None}
     return SettleReply(loop=loop.model_copy(update=state))
 
 
-async def _telling(key: Key, store: TextStore) -> Entry | None:
-    """The entry, as it is in use, is told by a roll-up that is, or went out of use when what it says was done."""
-    entry = (await store.get([key])).get(key.id)
-    told = None if entry is None else await as_told(entry, store)
-    if told is None or told.status == "active":
-        return told
-    by = await store.get([Key(key.user_id, told.superseded_by)]) if told.superseded_by else {}
-    return told if told.status == "superseded" and (key.user_id, key.id) in closed_by(by.values()) else None
+async def _telling(key: Key, store: TextStore) -> list[Entry]:
+    """The entry, as it is in use or is told by a roll-up that is; one that went out of use when what it says was done
+    as it was in use, with what closed it. Nothing where it tells nothing now."""
+    told = await _told([key], store)
+    if not told or told[0].status != "superseded" or told[0].superseded_by is None:
+        return [one for one in told if one.status == "active"]
+    by = await _told([Key(key.user_id, told[0].superseded_by)], store)
+    return [told[0].model_copy(update={"status": "active"}), *by] if key in closed_by(by) else []
+
+
+async def _told(keys: Sequence[Key], store: TextStore) -> list[Entry]:
+    return [await as_told(one, store) for one in (await store.get(keys)).values()]

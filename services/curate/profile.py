@@ -105,7 +105,7 @@ def _shown(known: Known) -> ProfileFact:
         before=tuple(map(_former, known.before)),
         source_ids=known.source_ids,
         times=known.times,
-        span=fact.span,
+        span=fact.claim.sentence,
         in_conflict=known.in_conflict,
         is_likely=fact.state == "likely",
         decided=fact.decided is not None,
@@ -142,7 +142,7 @@ async def decide(request: DecideRequest, *, store: TextStore, now: datetime | No
         Unavailable: others keep changing the entry, or the user is being erased.
     """
     asked = ClaimId.read(request.id)
-    if asked is None or await is_hidden(store, request.user_id):
+    if asked is None:
         raise _nothing(request.id)
     entry = await entry_meant(request.user_id, asked.entry_id, store)
     told = await as_told(entry, store)

@@ -37,7 +37,8 @@ async def make_room(
     """Archive the entries of a space that score lowest until `cap` are left, or only protected ones.
 
     It goes in small steps, with a `pause` after each, and each is complete in itself: broken off and begun again, it
-    goes on. Archived entries are found no more, and stay in the store. Done twice, it changes nothing the second time.
+    goes on. Archived entries are found no more, and stay in the store until they are too old. Done twice, it changes
+    nothing the second time.
     """
     now = datetime.now(UTC)
     plan = await asyncio.to_thread(trim, await _survey(stores.text, space, now, ageing, pause), cap=cap)
@@ -89,8 +90,9 @@ async def expire(
 ) -> int:
     """Forget entries that were last said longer ago than `max_age`, unless they are protected; how many.
 
-    Those of everybody without the users `but`, or `of` one space. Nothing of their words is left, and nothing of those
-    that went into a roll-up which is too old. Unlike entries that a user forgets, they may be said again at once.
+    Whatever their status, those of everybody without the users `but`, or `of` one space. Nothing of their words is
+    left, and nothing of those that went into a roll-up which is too old. Unlike entries that a user forgets, they may
+    be said again at once.
     """
     expired, where = 0, (of.user_id, of.space) if of else None
     while aged := await stores.text.expired(before=datetime.now(UTC) - max_age, limit=limit, but=but, of=where):

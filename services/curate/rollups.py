@@ -24,8 +24,8 @@ from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.rollups import RollUpState
 from services.curate import privacy
-from services.curate.stores import Stores, pages, until_done
-from services.shared.changes import change_entries, change_record
+from services.curate.stores import Stores, pages
+from services.shared.changes import change_entries, change_record, until_done
 from services.shared.context import rollups
 from services.shared.context.embedding import embed_again
 from services.shared.context.rollups import Draft, is_original
@@ -225,8 +225,7 @@ class RollUps:
         """What was said later and may change one of these: embedded once more, it is compared with them."""
         store, found = self.stores.text, dict[str, Entry]()
         for one in (its for its in back if its.role == "user"):
-            scope = Scope(one.user_id, one.space, one.persona_id)
-            hits = await store.search(scope, one.text[:_ASKED], limit=_FOUND, filters=Filters())
+            hits = await store.search(Scope.of(one), one.text[:_ASKED], limit=_FOUND, filters=Filters())
             near = await store.get([Key(one.user_id, hit.id) for hit in hits])
             found |= {id_: its for id_, its in near.items() if its.created_at > one.last_said_at}
         changing = [one for one in found.values() if one.changes or any(claim.is_new for claim in one.claims)]

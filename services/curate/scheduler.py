@@ -284,17 +284,17 @@ class Scheduler:
 
     @contextmanager
     def finishing(self, key: Key, again: Callable[[], Awaitable[object]]) -> Iterator[None]:
-        """Around forgetting or redacting an entry: compact the files afterwards; do it again if a store was away."""
+        """Around forgetting or redacting an entry: compact the files afterwards; do it again if a store fails."""
         try:
             yield
-        except Unavailable:
+        except (Unavailable, asyncio.CancelledError):
             self._half_done[key] = again
             raise
         finally:
             self.compactor.request()
 
     async def finish_forgetting(self) -> None:
-        """Repeat each forgetting that was broken off because a store or the bus was away."""
+        """Repeat each forgetting that was broken off because a store or the bus was away, or slow."""
         while True:
             await asyncio.sleep(_TRY_AGAIN)
             for key, again in list(self._half_done.items()):

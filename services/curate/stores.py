@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
-from contracts.errors import Unavailable
-from contracts.ports import InFlight, Key, Record, RecordKey, Ref, Scope, Selection, TextStore, Vector, VectorStore
+from contracts.ports import InFlight, Record, RecordKey, Ref, Scope, Selection, TextStore, Vector, VectorStore
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
 from contracts.v1.turns import EVERY_PERSONA
-from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries
 from services.shared.errors import Rejected
 from services.shared.ranking.neighbour_tags import source_label, without_sources
@@ -27,8 +25,6 @@ Say = Callable[[Sequence[EntryEvent]], Awaitable[None]]
 Pause = Callable[[float], Awaitable[None]]
 """Waits after a step of background work that took so many seconds."""
 
-_ATTEMPTS = 100
-_LONGEST_PAUSE = 0.05  # seconds
 _PAGE = 200
 _FETCHED_AT_ONCE = 500
 
@@ -51,7 +47,7 @@ class Stores:
     in_flight: InFlight
     say: Say
 
-    async def entry(self, key: Key) -> Entry | None:
+    async def entry(self, key: Ref) -> Entry | None:
         """The entry, whatever its status."""
         return (await self.text.get([key])).get(key.id)
 
@@ -149,16 +145,3 @@ async def asked_for(page: Awaitable[P]) -> P:
         return await page
     except ValueError as error:
         raise Rejected("invalid_request", f"cursor: {error}") from error
-
-
-async def until_done(step: Callable[[], Awaitable[T | None]], what: str) -> T:
-    """What a step gives once nobody comes between.
-
-    Raises:
-        Unavailable: others keep changing what it is about.
-    """
-    for attempt in range(1, _ATTEMPTS + 1):
-        if (done := await step()) is not None:
-            return done
-        await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
-    raise Unavailable(f"others keep changing the same {what}: try again")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -126,9 +127,9 @@ class Lineage:
         entry = point.entry
         async with turns:
             hits = await self._vectors.search(
-                _scope(entry), point.vector, limit=_NEAREST + 1, filters=Filters(until=entry.created_at)
+                Scope.of(entry), point.vector, limit=_NEAREST + 1, filters=Filters(until=entry.created_at)
             )
-            before = conversation_of(entry, until=entry)
+            before = conversation_of(entry, until=entry.created_at)
             page = await self._store.page(before, limit=_LOOKED_AT, cursor=None) if before else None
             ids = dict.fromkeys((*_named_if_edited(entry), *(hit.id for hit in hits)))
             found = await self._store.get([Key(entry.user_id, id_) for id_ in ids])
@@ -221,7 +222,7 @@ class Lineage:
         found: dict[str, Entry] = {}
         firsts = {_place(one): one for one in sorted(olders, key=lambda one: one.created_at, reverse=True)}
         for first in firsts.values():
-            after = conversation_of(first, since=first)
+            after = conversation_of(first, since=first.created_at)
             page = await self._store.page(after, limit=_LATEST, cursor=None) if after else None
             found |= {one.id: one for one in (page.entries if page else ())}
         at_odds = [Key(one.user_id, id_) for one in olders if one.edited_at for id_ in one.conflicts_with]
@@ -269,15 +270,11 @@ def _named_if_edited(entry: Entry) -> tuple[str, ...]:
     return () if entry.edited_at is None else (*entry.supersedes, *entry.conflicts_with)
 
 
-def _scope(entry: Entry) -> Scope:
-    return Scope(entry.user_id, entry.space, entry.persona_id)
-
-
 def _place(entry: Entry) -> tuple[str, str, str | None, str | None]:
     return entry.user_id, entry.space, entry.persona_id, entry.conversation_id
 
 
-def conversation_of(entry: Entry, *, until: Entry | None = None, since: Entry | None = None) -> Selection | None:
+def conversation_of(entry: Entry, *, until: datetime | None = None, since: datetime | None = None) -> Selection | None:
     """What was said in its conversation; None where it is of none."""
     if entry.conversation_id is None:
         return None
@@ -286,8 +283,8 @@ def conversation_of(entry: Entry, *, until: Entry | None = None, since: Entry | 
         entry.space,
         entry.persona_id or "",
         conversation_id=entry.conversation_id,
-        since=since.created_at if since else None,
-        until=until.created_at if until else None,
+        since=since,
+        until=until,
     )
 
 

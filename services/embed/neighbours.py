@@ -29,7 +29,7 @@ class Neighbourhood:
         read = await store.get([Key(user_id, id_) for id_, user_id in users.items()]) if users else {}
         tags: dict[str, tuple[NeighbourTag, ...]] = {}
         for point, found in zip(wanting, hits, strict=True):
-            scope = _scope(point.entry)
+            scope = Scope.of(point.entry)
             seen = [(read[hit.id], hit.cosine) for hit in found if hit.id in read and scope.sees(read[hit.id])]
             if some := proposed(point.entry, seen):
                 tags[point.entry.id] = some
@@ -47,15 +47,11 @@ class Neighbourhood:
             await change_entries(store, tagged, lambda entry: without_sources(entry, gone))
 
 
-def _scope(entry: Entry) -> Scope:
-    return Scope(entry.user_id, entry.space, entry.persona_id)
-
-
 async def _nearest(point: VectorPoint, vectors: VectorStore, turns: asyncio.Semaphore) -> list[SemanticHit]:
     entry = point.entry
     before = Filters(until=entry.created_at)
     async with turns:
-        hits = await vectors.search(_scope(entry), point.vector, limit=NEAREST + 1, filters=before)
+        hits = await vectors.search(Scope.of(entry), point.vector, limit=NEAREST + 1, filters=before)
     return [hit for hit in hits if hit.id != entry.id]
 
 

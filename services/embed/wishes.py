@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
 
 from contracts.ports import TextStore
 from contracts.v1.claims import Reading
@@ -23,8 +22,7 @@ Forget = Callable[[Entry], Awaitable[None]]
 """Forgets an entry with all that says it; one that is gone already is no error."""
 
 _CONVERSATIONS, _QUIET_SECONDS = 512, 1800.0
-_LATEST = 32
-"""Turns of a conversation among which the answers to such a turn are looked for."""
+_PAGE = 200
 
 
 class Wishes:
@@ -43,36 +41,59 @@ class Wishes:
         """
         gone: set[str] = set()
         for entry in sorted(entries, key=lambda one: one.created_at):
-            if entry.id not in gone and self._is_unwanted(entry, readings.get(entry.id)):
-                for one in [entry, *await self._answers(entry)]:
+            if entry.id not in gone:
+                for one in await self._unwanted(entry, readings.get(entry.id)):
                     await self._forget(one)
                     gone.add(one.id)
         return gone
 
-    def _is_unwanted(self, entry: Entry, reading: Reading | None) -> bool:
-        if entry.source != "turn" or entry.manually_saved or entry.pinned or entry.edited_at is not None:
-            return False  # somebody wants it kept
+    async def _unwanted(self, entry: Entry, reading: Reading | None) -> list[Entry]:
+        """What is to be forgotten with an entry, and itself last: while a wish stands, all of it is done again."""
+        if _is_wanted(entry):
+            return []
         if entry.role != "user":
-            wished_at = self._said.get(_place(entry)) if entry.conversation_id is not None else None
-            return wished_at is not None and wished_at <= entry.created_at
-        is_wish = reading is not None and reading.wish >= SURE
-        self._note(entry, is_wish=is_wish)
-        return is_wish
+            return [one for one in await self._late_answers(entry) if one.id == entry.id]
+        if reading is None or reading.wish < SURE:
+            return []
+        self._note(entry)
+        return [*await self._answers(entry, entry.created_at), entry]
 
-    def _note(self, entry: Entry, *, is_wish: bool) -> None:
-        self._said.pop(_place(entry))
-        if is_wish:
+    def _note(self, entry: Entry) -> None:
+        telemetry.REFUSED.labels("read").inc()
+        noted_at = self._said.get(_place(entry))
+        if noted_at is None or noted_at < entry.created_at:
             self._said.put(_place(entry), entry.created_at)
-            telemetry.REFUSED.labels("read").inc()
 
-    async def _answers(self, entry: Entry) -> list[Entry]:
-        """What others said after it before its user went on, as far as that is stored."""
-        where = conversation_of(entry, since=entry) if entry.role == "user" else None
+    async def _late_answers(self, entry: Entry) -> list[Entry]:
+        wished_at = self._said.get(_place(entry))
+        return await self._answers(entry, wished_at) if wished_at is not None else []
+
+    async def _answers(self, entry: Entry, wished_at: datetime) -> list[Entry]:
+        """What is stored of the answers to what was said in its conversation at a moment."""
+        where = conversation_of(entry, since=wished_at)
         if where is None:
             return []
-        page = await self._store.page(where, limit=_LATEST, cursor=None)
-        after = sorted((one for one in page.entries if one.id != entry.id), key=lambda one: one.created_at)
-        return list(takewhile(lambda one: one.role != "user", after))
+        page = await self._store.page(where, limit=_PAGE, cursor=None)
+        said = [*page.entries]
+        while page.cursor is not None:
+            page = await self._store.page(where, limit=_PAGE, cursor=page.cursor)
+            said += page.entries
+        return answers_among(said, entry.conversation_id, wished_at)
+
+
+def answers_among(said: Sequence[Entry], conversation_id: str | None, wished_at: datetime) -> list[Entry]:
+    """What others said there first from a moment on, until its user went on, were it with what they had said before."""
+    turns = [one for entry in said if entry.role == "user" for one in entry.sayings]
+    later = [one.at for one in turns if one.conversation_id == conversation_id and one.at > wished_at]
+    until = min(later, default=None)
+    others = [one for one in said if one.role != "user" and one.conversation_id == conversation_id]
+    answers = [one for one in others if wished_at <= one.created_at and (until is None or one.created_at < until)]
+    return [one for one in answers if not _is_wanted(one)]
+
+
+def _is_wanted(entry: Entry) -> bool:
+    """Whether somebody wants it kept."""
+    return entry.source != "turn" or entry.manually_saved or entry.pinned or entry.edited_at is not None
 
 
 def _place(entry: Entry) -> Hashable:

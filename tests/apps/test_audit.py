@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -27,7 +28,7 @@ from contracts.v1.commands import (
 from contracts.v1.control import SettingsChange, SettingsRequest
 from contracts.v1.edits import BulkRequest, PinRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.curate import audit, privacy
+from services.curate import audit, commands, privacy
 from services.curate.stores import Stores
 from services.shared import audit as trails
 from services.shared import telemetry
@@ -271,3 +272,18 @@ async def test_noting_a_retrieval_asks_nothing_of_the_store(
     assert asked == []
     await trail.flush()
     assert len(asked) == 1
+
+
+async def test_an_audit_that_does_not_fit_is_a_shorter_page_of_whole_lines(
+    store: SqliteTextStore, trail: AuditTrail
+) -> None:
+    for _ in range(5):
+        await audit.note(AuditNoteRequest(verb="dead.drop", users=("ann",), about=("a", "b")), trail=trail)
+    request = AuditRequest(user_id="ann")
+    read = partial(audit.audit, records=store)
+    whole = await read(request)
+    for room in (2500, 100):
+        shorter = await commands.shorten_page(request, whole, room, ask=read)
+        assert shorter.items == whole.items[: len(shorter.items)]
+        assert 1 <= len(shorter.items) < len(whole.items)
+        assert shorter == AuditReply.model_validate(shorter.model_dump())

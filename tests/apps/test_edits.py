@@ -371,6 +371,19 @@ async def test_a_history_that_does_not_fit_is_cut_at_its_end(desk: Desk) -> None
     assert len(shorter.items) > 1
 
 
+async def test_a_list_that_does_not_fit_is_a_shorter_page_or_a_part_of_one_entry(desk: Desk) -> None:
+    for n in range(8):
+        await desk.said(f"number {n} " + "x" * 2000)
+    request = ListRequest(user_id="ann")
+    whole = await commands.list_entries(request, store=desk.store)
+    for room, count in ((12_000, 2), (3000, 1)):
+        shorter = await commands.shorten_list(request, whole, room, store=desk.store)
+        assert size_of(shorter) <= room
+        assert (len(shorter.items), shorter.truncated) == (count, count == 1)
+        assert [one.id for one in shorter.items] == [one.id for one in whole.items[:count]]
+        assert shorter.next_cursor is not None
+
+
 async def test_a_user_who_is_being_erased_has_no_entries(desk: Desk) -> None:
     entry = await desk.said("I live in Porto")
     await desk.store.record_erasure("ann", None, Erasure("ann", 7, NOON + timedelta(days=1)))

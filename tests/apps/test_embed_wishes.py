@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from contracts.ports import TextStore, Unavailable
+from contracts.envelope import ErrorCode, ErrorInfo
+from contracts.ports import Change, TextStore, Unavailable
 from contracts.v1.claims import Reading
+from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from services.embed.app import forget
 from services.embed.handler import embed_entries
 from services.embed.wishes import SURE, Wishes
+from services.shared.errors import RequestFailed
+from services.shared.lifecycle.sayings import repeated_by
 from tests.apps.fakes import FakeReader, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -38,8 +43,12 @@ class Stage:
 
 def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
     at = NOON + timedelta(minutes=minute)
-    fields = {"conversation_id": "c1", **fields}
+    fields = {"conversation_id": "c1", "turn_id": f"turn {minute}", **fields}
     return an_entry("ann", text, role=role, created_at=at, last_said_at=at, **fields)
+
+
+class Broken(Exception):
+    """Whoever forgets dies."""
 
 
 async def stored(store: TextStore, *entries: Entry) -> Sequence[Entry]:
@@ -57,7 +66,24 @@ async def test_what_answers_it_goes_along_and_what_its_user_says_next_stays(stor
     stage = Stage(store)
     entries = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"), said(2, ELSE), said(3, "900.", "tool"))
     await stage.embed(*entries)
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert stage.forgotten == [ANSWERED, SAID]
+
+
+@pytest.mark.parametrize("done", [0, 1])
+async def test_a_wish_that_is_broken_off_leaves_no_answer(store: TextStore, done: int) -> None:
+    wish, answer = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"))
+    dying, again = Stage(store), Stage(store)
+
+    async def dies(entry: Entry) -> None:
+        if len(dying.forgotten) == done:
+            raise Broken
+        await dying.forget(entry)
+
+    dying.wishes = Wishes(store, dies)
+    with pytest.raises(Broken):
+        await dying.embed(wish)
+    await again.embed(wish)
+    assert {one.text for one in (await store.get([wish, answer])).values()} == {""}
 
 
 async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore) -> None:
@@ -68,6 +94,47 @@ async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore)
     await stage.embed(*await stored(store, said(2, ELSE)))
     await stage.embed(*await stored(store, said(3, "It is for rent.", "assistant")))
     assert stage.forgotten == [SAID, ANSWERED]
+
+
+def again(entry: Entry, minute: int, **fields: Any) -> Entry:
+    """The entry, said once more by then."""
+    return repeated_by(entry, said(minute, entry.text, entry.role, **fields))
+
+
+async def test_a_wish_that_is_found_late_takes_what_answered_it_and_nothing_else(store: TextStore) -> None:
+    stage = Stage(store)
+    thanks = again(said(1, "Thanks!"), 4)
+    before = again(said(0, "You are welcome.", "assistant"), 90)
+    pinned = said(3, "Here is what I said of it.", "assistant", pinned=True)
+    elsewhere = again(said(3, "As you like.", "assistant", conversation_id="another"), 3, conversation_id="c1")
+    later = [said(5 + n, f"number {n}", "user" if n % 2 else "assistant") for n in range(80)]
+    entries = await stored(
+        store, before, thanks, said(2, SAID), said(3, ANSWERED, "assistant"), pinned, elsewhere, *later
+    )
+    await stage.embed(entries[2])
+    assert stage.forgotten == [ANSWERED, SAID]
+
+
+async def test_an_answer_that_comes_once_its_user_went_on_stays_though_that_was_said_before(store: TextStore) -> None:
+    stage = Stage(store)
+    thanks, wish = await stored(store, said(0, "Thanks!"), said(1, SAID))
+    await stage.embed(thanks, wish)
+    await store.replace([Change(thanks, again(thanks, 5, conversation_id="another"))])
+    await stage.embed(*await stored(store, said(2, ANSWERED, "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+    (thanks,) = (await store.get([thanks])).values()
+    await store.replace([Change(thanks, again(thanks, 6))])
+    await stage.embed(*await stored(store, said(7, "You are welcome.", "assistant")))
+    assert stage.forgotten == [SAID, ANSWERED]
+
+
+async def test_an_old_turn_that_is_read_once_more_does_not_hide_a_wish(store: TextStore) -> None:
+    stage = Stage(store)
+    older, other, wish = await stored(store, said(0, SAID), said(1, ELSE), said(2, SAID))
+    for entry in (wish, older, other):
+        await stage.embed(entry)
+    await stage.embed(*await stored(store, said(3, ANSWERED, "assistant")))
+    assert stage.forgotten == [SAID, SAID, ANSWERED]
 
 
 async def test_outside_of_a_conversation_nothing_answers_it(store: TextStore) -> None:
@@ -113,3 +180,25 @@ async def test_while_nobody_forgets_it_waits_without_a_vector(store: TextStore) 
     stage.wishes = Wishes(store, stage.forget)
     await stage.embed(*entries)
     assert stage.forgotten == [SAID]
+
+
+class Answers:
+    """A memory in which forgetting is answered with an error."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        self.error = RequestFailed(ErrorInfo(code=code, message="why", retryable=True))
+
+    async def forget(self, request: ForgetRequest) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("code", ["unavailable", "overloaded", "deadline_exceeded"])
+async def test_who_forgets_being_away_is_no_fault_of_what_is_to_be_forgotten(code: ErrorCode) -> None:
+    with pytest.raises(Unavailable):
+        await forget(said(0, SAID), memory=cast(Any, Answers(code)))
+
+
+async def test_what_cannot_be_forgotten_keeps_no_others_waiting() -> None:
+    await forget(said(0, SAID), memory=cast(Any, Answers("not_found")))
+    with pytest.raises(RequestFailed):
+        await forget(said(0, SAID), memory=cast(Any, Answers("internal")))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -13,11 +17,16 @@ from contracts.ports import Key, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
+from services.curate import scheduler
+from services.curate.edits import Editor
 from services.curate.privacy import forget
+from services.curate.scheduler import Scheduler
+from services.curate.settings import CurateSettings
 from services.curate.stores import Say, Stores
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
+from tests.polling import eventually
 from tests.stores.builders import NOON, a_proposal, a_turn, outcomes_of
 
 DAY = timedelta(hours=24)
@@ -149,3 +158,22 @@ async def test_nobody_forgets_for_another(store: TextStore) -> None:
     with pytest.raises(Rejected, match="no entry"):
         await forget(ForgetRequest(user_id="eve", id=entry.id), stores=everywhere, refuse_for=DAY)
     assert (await the_entry(store, turn)).text == "My PIN is 4711."
+
+
+@pytest.mark.parametrize("away", ["fails", "hangs"])
+async def test_what_a_store_did_not_finish_in_time_is_repeated_until_it_does(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    monkeypatch.setattr(scheduler, "_TRY_AGAIN", 0.01)
+    everywhere, vectors, _ = places(store)
+    background = Scheduler(cast(Any, SimpleNamespace()), CurateSettings(), everywhere)
+    editor = Editor(everywhere, background.finishing, DAY, 16_384)
+    entry = await the_entry(store, await say(store, "My PIN is 4711."))
+    await embed(vectors, entry)
+    setattr(vectors, away, True)
+    with pytest.raises((Unavailable, TimeoutError)):
+        await asyncio.wait_for(editor.forget(ForgetRequest(user_id="ann", id=entry.id)), 0.5)
+    setattr(vectors, away, False)
+    repeating = asyncio.create_task(background.finish_forgetting())
+    await eventually(partial(vectors.count, "ann"), lambda left: left == 0, within=5.0)
+    repeating.cancel()

@@ -184,3 +184,19 @@ async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
     assert size_of(short) <= size_of(whole) // 2
     assert (short.truncated, 0 < len(short.items) < 9, short.total_count) == (True, True, 9)
     assert len((await listed(store, limit=3)).items) == 3
+
+
+async def test_a_decision_can_be_taken_back_though_what_closed_it_is_not_among_those_that_are_read(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{PASSPORT}. I have to buy stamps."
+    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
+    entry = said(text, claims=(first, a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))))
+    ending = said("Renewed it", 1, changes=an_end_of(entry)[:1])
+    gone = entry.model_copy(update={"status": "superseded", "superseded_by": ending.id})
+    await store_entries(store, [gone, ending, said("I like stamps", 2)])
+    passport, stamps = [one.id for one in tasks_of([entry])]
+    monkeypatch.setattr(loops, "_READ", 1)
+    for id_, state in ((passport, "done"), (stamps, "open")):
+        await settle(store, id_, "dropped")
+        assert (await settle(store, id_, None)).state == state

@@ -133,3 +133,13 @@ async def test_what_is_too_old_loses_its_words_unless_it_is_protected(store: Tex
     forgotten = await store.page(Selection("ann", status="forgotten"), limit=10, cursor=None)
     assert [entry.text for entry in forgotten.entries] == [""]
     assert len(vectors.points) == 2
+
+
+async def test_what_capacity_archived_loses_its_words_when_it_is_too_old(store: TextStore) -> None:
+    entries = await store_entries(store, [aged(days, f"said {days} days ago") for days in (1, 20, 40)])
+    room = SpaceSize("ann", "default", 3)
+    assert (await make_room(room, stores=places(store), cap=1, ageing=Ageing())).archived == 2
+    for expected in (1, 0):
+        assert await expire(stores=places(store), max_age=timedelta(days=30), of=room) == expected
+    found = await store.get(entries)
+    assert [found[one.id].text for one in entries] == ["said 1 days ago", "said 20 days ago", ""]

@@ -22,6 +22,7 @@ from services.shared import preferences
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight, say_nothing
 from tests.stores.builders import an_entry, store_entries
+from tests.stores.changing import modify
 
 NOW = datetime.now(UTC)
 DEFAULTS = SpaceSettings(memory_enabled=True, incognito_default=False, retention_days=0, soft_cap=100)
@@ -150,3 +151,12 @@ async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(
     await ask(store, "*", reset=("retention_days",))
     await ask(store, "work", reset=("soft_cap",))
     assert await own_limits(store) == {}
+
+
+async def test_what_is_out_of_use_grows_too_old_where_nothing_else_is_left(store: SqliteTextStore, tidy: Any) -> None:
+    old = an_entry("ann", "gone", space="work", created_at=NOW - timedelta(days=20))
+    (entry,) = await store_entries(store, [old])
+    await modify(store, [entry], lambda one: one.model_copy(update={"status": "archived"}))
+    await ask(store, "*", retention_days=10)
+    await tidy()
+    assert (await store.get([entry]))[entry.id].text == ""

@@ -24,6 +24,7 @@ from services.curate.rollups import RollUps
 from services.shared.context.rollups import drafts, voices
 from tests.claims import a_claim, a_task, an_end_of
 from tests.stores.builders import a_proposal, a_turn, a_user, entry_of, store_entries
+from tests.stores.changing import modify
 from tests.stores.rolling import replica
 
 FIRST = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -149,6 +150,18 @@ async def test_what_is_to_be_done_is_settled_while_it_is_rolled_up(text_store: T
     assert await told(text_store, user) == rolled_up
     records = await text_store.records(user, "loops")
     assert [its.name for its in records] == [said[3].id]
+
+
+async def test_what_was_closed_by_what_is_rolled_up_since_can_be_opened_again(text_store: TextStore, user: str) -> None:
+    said = await say(text_store, user, *SAID)
+    gone = {"status": "superseded", "superseded_by": said[6].id}
+    await modify(text_store, [said[2]], lambda entry: entry.model_copy(update=gone))
+    assert await roll_up(replica(text_store), said[5:])
+    await settle(text_store, user, SAID[2], "open")
+    assert [its["state"] for its in (await told(text_store, user))["loops"]["items"]] == ["open", "open"]
+    await settle(text_store, user, SAID[2], None)
+    states = {its["text"]: its["state"] for its in (await told(text_store, user))["loops"]["items"]}
+    assert states == {SAID[2]: "done", SAID[3]: "open"}
 
 
 async def test_a_roll_up_whose_text_was_changed_tells_that_alone(text_store: TextStore, user: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection
+from contracts.ports import Accepted, Filters, Key, Merged, Refused, Scope, Selection
 from services.shared.stores import words
 from services.shared.stores.sqlite import SqliteTextStore, schema
 from tests.stores.builders import (
@@ -50,6 +50,13 @@ ALTER TABLE entries DROP COLUMN last_said_at;
 ALTER TABLE entries DROP COLUMN held;
 ALTER TABLE scopes DROP COLUMN inactive;
 PRAGMA user_version = 1;
+"""
+
+_BACK_TO_13 = """
+UPDATE entries SET held = 0;
+DROP INDEX entries_ageing;
+CREATE INDEX entries_ageing ON entries (last_said_at) WHERE status IN ('active', 'superseded') AND held = 0;
+PRAGMA user_version = 13;
 """
 
 
@@ -201,7 +208,7 @@ async def test_what_was_stored_under_other_words_is_found_once_a_file_is_renewed
     entry = an_entry(user, text)
     with monkeypatch.context() as patch:
         patch.setattr(words, "analyze", lambda text: text.lower().split())
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:12])
         store = await SqliteTextStore.open(path)
         await store_entries(store, [entry])
         assert (await store.page(Selection(user, words=asked), limit=1, cursor=None)).entries == ()
@@ -209,4 +216,20 @@ async def test_what_was_stored_under_other_words_is_found_once_a_file_is_renewed
     again = await SqliteTextStore.open(path)
     (found,) = (await again.page(Selection(user, words=asked), limit=1, cursor=None)).entries
     assert found.id == entry.id
+    await again.close()
+
+
+async def test_what_was_archived_before_it_aged_grows_too_old_unless_it_stands_behind_a_roll_up(
+    path: Path, user: str
+) -> None:
+    store = await SqliteTextStore.open(path)
+    archived, original = await store_entries(store, [an_entry(user), an_entry(user)])
+    await modify(store, [archived, original], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(store, [original], lambda entry: entry.model_copy(update={"rolled_up_into": "r"}))
+    await store.close()
+    with sqlite3.connect(path) as db:
+        db.executescript(_BACK_TO_13)
+    db.close()
+    again = await SqliteTextStore.open(path)
+    assert await again.expired(before=NOON + minutes(9), limit=9) == [Key(user, archived.id)]
     await again.close()

@@ -178,6 +178,10 @@ async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextSt
     assert await empty_text_store.over_capacity(cap=1, limit=9, but=["ann", "zoe"]) == fullest[1:2]
     assert await empty_text_store.spaces("ann") == [fullest[0], fullest[2]]
     assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 1), fullest[1]]
+    await modify(empty_text_store, archived[:1], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 0), fullest[1]]
+    await empty_text_store.forget(archived, until=None)
+    assert await empty_text_store.spaces("ben") == [fullest[1]]
     assert await empty_text_store.spaces("zoe") == []
 
 
@@ -189,20 +193,31 @@ async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store:
     await modify(empty_text_store, [ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
     await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"status": "superseded"}))
     before = NOON + minutes(5)
-    oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[4].id)]
+    oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[3].id), Key("ann", ann[4].id)]
     assert await empty_text_store.expired(before=before, limit=9) == oldest
     assert await empty_text_store.expired(before=before, limit=2) == oldest[:2]
     assert await empty_text_store.expired(before=NOON, limit=9) == []
     assert await empty_text_store.expired(before=before, limit=9, but=["ann"]) == oldest[1:2]
-    assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == [oldest[0], oldest[2]]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == [oldest[0], *oldest[2:]]
     assert await empty_text_store.expired(before=before, limit=1, of=("ben", "work")) == oldest[1:2]
     assert await empty_text_store.expired(before=before, limit=9, of=("ben", "default")) == []
     await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
-    assert await empty_text_store.expired(before=before, limit=9) == oldest[:2]
+    assert await empty_text_store.expired(before=before, limit=9) == oldest[:3]
     await modify(empty_text_store, [ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
     await modify(empty_text_store, [ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
     oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]
     assert sorted(await empty_text_store.expired(before=NOON + minutes(2), limit=9)) == sorted(oldest)
+
+
+async def test_what_stands_behind_a_roll_up_is_not_aged_while_it_does(empty_text_store: TextStore) -> None:
+    original, before = an_entry("ann", created_at=NOON), NOON + minutes(1)
+    behind = {"status": "archived", "rolled_up_into": "r"}
+    in_use = {"status": "active", "rolled_up_into": None}
+    (original,) = await store_entries(empty_text_store, [original])
+    for now, expected in ((behind, []), (in_use, [Key("ann", original.id)]), (behind, [])):
+        await modify(empty_text_store, [original], lambda entry: entry.model_copy(update=now))  # noqa: B023
+        assert await empty_text_store.expired(before=before, limit=9) == expected
+        assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == expected
 
 
 async def test_everybodys_active_entries_are_gone_through_in_order(empty_text_store: TextStore) -> None:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from contracts.v1.claims import Change, Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
+from services.shared.lifecycle.lineage import outdated_facts, was_rejected
 
 SURE, LIKELY = 0.44, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
@@ -25,10 +26,10 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 """Two entries each, by id."""
 
 ME = "me"
+"""Whose what the user says of themselves is."""
+
 SOMEBODY = "somebody"
 """Whose it is that a text does not name: of several of them, so that no value takes the place of another."""
-
-"""Whose what the user says of themselves is."""
 
 _Value: TypeAlias = tuple[str, str, str]
 _NOT_SLUG = re.compile(r"[^\w]+")
@@ -105,13 +106,8 @@ class ClaimedFact:
 
     @property
     def text(self) -> str:
-        """The sentence that says it, in the user's own words; of a long one what is around the value."""
-        return self.entry.text[slice(*self.span)]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Where the entry says it."""
-        return self.claim.sentence
+        """The sentence that says it, in the user's own words."""
+        return self.entry.text[slice(*self.claim.sentence)]
 
     @property
     def id(self) -> str:
@@ -222,10 +218,7 @@ def _stated(entries: Iterable[Entry], as_of: datetime | None, names: Mapping[str
 
 def _counts(entry: Entry) -> bool:
     """Whether its user said it, and it was so once: of what they decided was never so, nothing is told."""
-    if entry.role != "user" or entry.status not in ("active", "superseded"):
-        return False
-    was_rejected = entry.status == "superseded" and entry.valid_until and entry.valid_until <= entry.created_at
-    return not was_rejected
+    return entry.role == "user" and entry.status in ("active", "superseded") and not was_rejected(entry)
 
 
 def _until(entry: Entry, value: str) -> datetime | None:
@@ -237,8 +230,7 @@ def _until(entry: Entry, value: str) -> datetime | None:
 
 def is_outdated(entry: Entry, value: str) -> bool:
     """Whether a value in an entry is so no longer, while the rest of the entry is: it was not said again since."""
-    until = entry.valid_until
-    return until is not None and entry.last_said_at <= until and any(value in gone for gone in entry.outdated)
+    return any(value in gone for gone in outdated_facts(entry))
 
 
 def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:

@@ -92,7 +92,7 @@ def _section(fact: ClaimedFact) -> _Section:
 
 
 def _sentence(fact: ClaimedFact) -> Sentence:
-    return sentence_at(fact.entry, fact.span, fact.claim.value)
+    return sentence_at(fact.entry, fact.claim.sentence, fact.claim.value)
 
 
 def _open(tasks: Iterable[Task]) -> tuple[Sentence, ...]:

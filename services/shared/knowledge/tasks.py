@@ -93,13 +93,9 @@ def _by_sentence(entry: Entry) -> Iterable[tuple[Claim, ...]]:
     of: defaultdict[Place, list[Claim]] = defaultdict(list)
     if entry.role == "user" and entry.status in ("active", "superseded"):
         for claim in entry.claims:
-            if claim.kind == "task" and claim.confidence >= TASK_SURE and _is_within(claim, entry.text):
+            if claim.kind == "task" and claim.confidence >= TASK_SURE and claim.is_within((0, len(entry.text))):
                 of[claim.sentence].append(claim)
     return map(tuple, of.values())
-
-
-def _is_within(claim: Claim, text: str) -> bool:
-    return all(0 <= begin < end <= len(text) for begin, end in (claim.value, claim.sentence))
 
 
 def _as_ended(task: Task, ended: Sequence[_Ended]) -> Task:

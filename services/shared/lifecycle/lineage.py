@@ -86,8 +86,11 @@ def superseded_after(entry: Entry, moment: datetime) -> bool:
 
 
 def was_rejected(entry: Entry) -> bool:
-    """Whether its user decided that what an entry says was never so: an older statement took its place."""
-    until = entry.valid_until if entry.status == "superseded" and entry.source == "turn" else None
+    """Whether its user decided that what an entry says was never so: an older statement took its place.
+
+    Of what a model drew from a turn that is not known: a correction of the turn looks the same.
+    """
+    until = entry.valid_until if entry.status == "superseded" and entry.source != "model" else None
     return until is not None and until <= entry.created_at
 
 

@@ -55,6 +55,11 @@ def is_protected(entry: Entry) -> bool:
     return entry.pinned or entry.manually_saved
 
 
+def is_held(entry: Entry) -> bool:
+    """Whether its age alone does not take it: it is protected, or stands behind a roll-up and goes with that."""
+    return is_protected(entry) or entry.rolled_up_into is not None
+
+
 def valued(entry: Entry, now: datetime, ageing: Ageing) -> Valued:
     """What an entry is worth to its user at this moment.
 

@@ -25,6 +25,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.dedup.fingerprint import digests_of, near_keys, nearness
 from services.shared.ranking.bm25 import MOST
+from services.shared.ranking.capacity import is_held
 from services.shared.ranking.neighbour_tags import filed_under
 from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
@@ -122,6 +123,7 @@ def entry_document(entry: Entry, *, seq: int, merged: Sequence[str] = (), stamp:
         "themes": list(map(label, entry.themes)),
         "pinned": entry.pinned,
         "manually_saved": entry.manually_saved,
+        "held": is_held(entry),
         "enriched": entry.enriched,
         "embedding_state": entry.embedding_state,
         "version": entry.version,

@@ -18,7 +18,7 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind
 
-SCHEMA = 9
+SCHEMA = 10
 """Which layout of this program's indices this is, the words in them included; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -57,7 +57,7 @@ PROPERTIES: Mapping[Kind, Json] = {
     "entries": _fields(
         keyword="id user_id space persona_id scope session conversations status type tags themes embedding_state near",
         long="seq created_at last_said_at updated_at version",
-        flag="pinned manually_saved enriched",
+        flag="pinned manually_saved held enriched",
         float="importance",
         words="words",
         integer="length",

@@ -28,7 +28,8 @@ _UNDECIDED: list[Json] = [
     {"bool": {"must_not": {"exists": {"field": "outcome"}}}},
 ]
 _ACTIVE: Json = {"term": {"status": "active"}}
-_NOT_PUT_AWAY: Json = {"terms": {"status": ["active", "superseded"]}}
+_HAS_WORDS: Json = {"terms": {"status": ["active", "superseded", "archived"]}}
+_FREE: Json = {"term": {"held": False}}
 _UNENRICHED: Json = {"term": {"enriched": False}}
 _PENDING: Json = {"term": {"embedding_state": "pending"}}
 
@@ -125,10 +126,8 @@ class OpenSearchUpkeep(Engine):
     async def expired(
         self, *, before: datetime, limit: int, but: Collection[str] = (), of: tuple[str, str] | None = None
     ) -> list[Key]:
-        unprotected: list[Json] = [_NOT_PUT_AWAY, {"term": {"pinned": False}}, {"term": {"manually_saved": False}}]
-        if of is not None:
-            unprotected += [{"term": {"user_id": of[0]}}, {"term": {"space": of[1]}}]
-        return await self._earlier("entries", [*unprotected, *_without(but)], "last_said_at", before, limit)
+        mine: list[Json] = [] if of is None else [{"term": {"user_id": of[0]}}, {"term": {"space": of[1]}}]
+        return await self._earlier("entries", [_HAS_WORDS, _FREE, *mine, *_without(but)], "last_said_at", before, limit)
 
     async def _earlier(self, kind: Kind, conditions: list[Json], since: str, before: datetime, limit: int) -> list[Key]:
         """What fulfils the conditions since before a moment, the oldest first."""
@@ -145,26 +144,26 @@ class OpenSearchUpkeep(Engine):
 
     async def over_capacity(self, *, cap: int, limit: int, but: Collection[str] = ()) -> list[SpaceSize]:
         fullest: list[SpaceSize] = []
-        async for spaces in self._spaces(_without(but)):
+        async for spaces in self._spaces([_ACTIVE, *_without(but)]):
             found = [*fullest, *(space for space in spaces if space.entries > cap)]
             fullest = nsmallest(limit, found, key=lambda space: (-space.entries, space.user_id, space.space))
         return fullest
 
     async def spaces(self, user_id: str) -> list[SpaceSize]:
-        mine: list[Json] = [{"term": {"user_id": user_id}}]
+        mine: list[Json] = [_HAS_WORDS, {"term": {"user_id": user_id}}]
         return [space async for spaces in self._spaces(mine, routing=user_id) for space in spaces]
 
     async def _spaces(self, conditions: list[Json], *, routing: str | None = None) -> AsyncIterator[list[SpaceSize]]:
-        """Every space of the users that fulfil conditions, with its active entries, so many at a time."""
+        """Every space with entries that fulfil conditions, and how many are active, so many spaces at a time."""
         await self.client.refresh("entries")
         sources = [{name: {"terms": {"field": name}}} for name in ("user_id", "space")]
         composite: Json = {"size": _SPACES, "sources": sources}
-        query = queries.all_of([_ACTIVE, *conditions])
+        query = queries.all_of(conditions)
         while True:
-            aggregations = {"spaces": {"composite": composite}}
+            aggregations = {"spaces": {"composite": composite, "aggs": {"active": {"filter": _ACTIVE}}}}
             body = {"size": 0, "track_total_hits": False, "query": query, "aggs": aggregations}
             found = (await self.client.search("entries", body, routing=routing))["aggregations"]["spaces"]
-            yield [SpaceSize(**bucket["key"], entries=bucket["doc_count"]) for bucket in found["buckets"]]
+            yield [SpaceSize(**bucket["key"], entries=bucket["active"]["doc_count"]) for bucket in found["buckets"]]
             if "after_key" not in found:
                 return
             composite["after"] = found["after_key"]

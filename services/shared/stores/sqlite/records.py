@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 
 from contracts.v1.entries import Entry
 from services.shared.dedup.fingerprint import near_keys
-from services.shared.ranking.capacity import is_protected
+from services.shared.ranking.capacity import is_held
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import compaction, postings, statements, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, in_one_row, marks
@@ -236,7 +236,7 @@ def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
         entry.enriched,
         entry.embedding_state,
         entry.version,
-        is_protected(entry),
+        is_held(entry),
         " ".join(words),
         _body(entry),
     )

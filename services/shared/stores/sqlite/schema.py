@@ -205,6 +205,15 @@ _CHANGE_LOG = (
 )
 
 
+_AGEING_OF_ALL = (
+    # What was archived grows too old as well. `held` is also what stands behind a roll-up, and goes with that.
+    "UPDATE entries SET held = 1 WHERE status = 'archived' AND json_extract(body, '$.rolled_up_into') IS NOT NULL",
+    "DROP INDEX entries_ageing",
+    """CREATE INDEX entries_ageing ON entries (last_said_at)
+        WHERE status IN ('active', 'superseded', 'archived') AND held = 0""",
+)
+
+
 def _renew_words(connection: sqlite3.Connection) -> None:
     """Let the index hold every active entry under the words that this version finds it by."""
     query = "SELECT doc, words, body FROM entries WHERE doc > ? AND status = 'active' ORDER BY doc LIMIT 1000"
@@ -239,6 +248,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _AGEING,
     (_renew_words,),  # words without their accents, and what stands at an apostrophe
     (_renew_words,),  # Porter's later rules, units of Thai and its neighbours, words without Hebrew and Arabic prefixes
+    _AGEING_OF_ALL,
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 

@@ -62,12 +62,20 @@ _STUCK = {
 _EXPIRED = """
 SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
 WHERE user_id NOT IN (SELECT value FROM json_each(?))
-    AND status IN ('active', 'superseded') AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+    AND status IN ('active', 'superseded', 'archived') AND held = 0 AND last_said_at < ?
+ORDER BY last_said_at, doc LIMIT ?"""
 
 _EXPIRED_OF = """
 SELECT user_id, id FROM scopes CROSS JOIN entries INDEXED BY entries_said USING (scope)
 WHERE user_id = ? AND space = ?
-    AND status IN ('active', 'superseded') AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+    AND status IN ('active', 'superseded', 'archived') AND held = 0 AND last_said_at < ?
+ORDER BY last_said_at, doc LIMIT ?"""
+
+_SPACES = """
+SELECT user_id, space, sum(entries) FROM scopes
+WHERE user_id = ? AND (entries > 0 OR EXISTS (SELECT 1 FROM entries INDEXED BY entries_said
+    WHERE entries.scope = scopes.scope AND status IN ('superseded', 'archived')))
+GROUP BY user_id, space ORDER BY space"""
 
 
 class SqliteUpkeep(Engine):
@@ -124,12 +132,7 @@ class SqliteUpkeep(Engine):
 
     @reading
     def spaces(self, db: sqlite3.Connection, user_id: str) -> list[SpaceSize]:
-        rows = db.execute(
-            """SELECT user_id, space, sum(entries) AS active FROM scopes WHERE user_id = ?
-            GROUP BY user_id, space HAVING active > 0 ORDER BY space""",
-            (user_id,),
-        )
-        return [SpaceSize(*row) for row in rows]
+        return [SpaceSize(*row) for row in db.execute(_SPACES, (user_id,))]
 
     @reading
     def expired(
