@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ _MOST_WORDS = 12
 _BEGINNING = 2000
 """Characters of a text that are looked at."""
 
+_SIGN, _DIGIT = re.compile(r"[^\w']|_"), re.compile(r"\d")
 _STANDS_OUT = 0.25
 _TOLD = 2
 """The place at which the newest is told where nothing in the question asks for it, and how many go behind it."""
@@ -234,8 +236,8 @@ def _are_alike(one: Entry, other: Entry) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    letters = "".join(sign if sign.isalnum() or sign == "'" else " " for sign in text[:_BEGINNING].lower())
-    return [word for word in letters.split() if not any(map(str.isdecimal, word))]
+    words = _SIGN.sub(" ", text[:_BEGINNING].lower()).split()
+    return [word for word in words if not _DIGIT.search(word)]
 
 
 def _first_said_at(entry: Entry) -> tuple[datetime, str]:
