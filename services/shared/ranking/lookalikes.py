@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, takewhile
+from typing import NamedTuple
 
 from contracts.v1.entries import Entry
 from services.shared.entities.identifiers import identifiers_in, named_in
@@ -104,7 +105,7 @@ class Alike:
         if self.thing:
             tells_of_it = _voice(entry) == _voice(one) and _names_all(entry, self.thing)
             return tells_of_it and _lead(entry, self.thing) <= self.lead
-        return _are_alike(entry, one) and set(map(hash, self.words)) <= _words_in(entry.text)
+        return _Said.of(entry).is_alike(_Said.of(one)) and set(map(hash, self.words)) <= _words_in(entry.text)
 
     def goes_on(self, entry: Entry) -> bool:
         """Whether an entry tells later, in other words, of what they are about."""
@@ -120,8 +121,9 @@ def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike
     """
     if of_thing := _of_thing(entries, without(question, spans_named(question, now, dates_too=True))):
         return of_thing
-    for seed in entries[:_SEEDS]:
-        members = [one for one in entries if _are_alike(one, seed)]
+    said = [_Said.of(one) for one in entries]
+    for seed in said[:_SEEDS]:
+        members = [one for one, its in zip(entries, said, strict=True) if its.is_alike(seed)]
         if len(members) >= _FEWEST:
             return _told_apart(members, without(question, spans_named(question, now, dates_too=True)))
     return None
@@ -225,14 +227,22 @@ def _terms_of(text: str) -> frozenset[int]:
     return frozenset(map(hash, chain.from_iterable(chain.from_iterable(words_asked(text).values()))))
 
 
-def _are_alike(one: Entry, other: Entry) -> bool:
-    if _voice(one) != _voice(other):
-        return False
-    here, there = _words_in(one.text), _words_in(other.text)
-    if min(len(here), len(there)) < _ALIKE * max(len(here), len(there), 1):
-        return False
-    shared = len(here & there)
-    return shared >= _ALIKE * (len(here) + len(there) - shared)
+class _Said(NamedTuple):
+    """Who says something, and hashes of its words."""
+
+    voice: tuple[str, str | None]
+    words: frozenset[int]
+
+    @classmethod
+    def of(cls, entry: Entry) -> _Said:
+        return cls(_voice(entry), _words_in(entry.text))
+
+    def is_alike(self, other: _Said) -> bool:
+        here, there = len(self.words), len(other.words)
+        if self.voice != other.voice or min(here, there) < _ALIKE * max(here, there, 1):
+            return False
+        shared = len(self.words & other.words)
+        return shared >= _ALIKE * (here + there - shared)
 
 
 def _words(text: str) -> list[str]:
