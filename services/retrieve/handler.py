@@ -36,6 +36,7 @@ from services.shared.erasures import is_hidden
 from services.shared.knowledge.newest import LOOKED_AT, newest_first
 from services.shared.language.analysis import is_foreign
 from services.shared.language.text import beginning, composed
+from services.shared.language.traits import traits_of
 from services.shared.lifecycle.fitting import how_many_fit, size_of
 from services.shared.ranking.features import Found, in_first_person, that_tell
 from services.shared.ranking.fusion import (
@@ -67,9 +68,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
-_READ_IN_PART = 8  # of what is ranked so many characters are gone through in the time of one that is read
-_HEAD_START = 0.002
-"""Seconds by which the searches go before what is read beside them: they are waited for."""
+_READ_IN_PART = 8  # of texts that are ranked first so many characters are gone through in the time of one that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,9 @@ class Retriever:
         reads = not (self.embedder and self.embedder.identity.reads_english_only and is_foreign(request.query))
         told = (request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
         found = Found(*told, is_understood=reads, former=former)
-        chars = sum(len(entry.text) for entry in of_candidates) // _READ_IN_PART
+        unread = sum(len(entry.text) for entry in of_candidates if not traits_of.knows(entry.text))
         with tracing.span("measure relevance", candidates=len(candidates)):
-            measured = await beside_the_loop(partial(self._measure, found, now), chars)
+            measured = await beside_the_loop(partial(self._measure, found, now), unread // _READ_IN_PART)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
         seen = Seen(legs, ranked, visible, len(relevant), degraded, former)
@@ -224,7 +223,7 @@ class Retriever:
 
     async def _is_hidden(self, user_id: str) -> bool:
         """Whether the user is being erased; while the text store is away nobody knows."""
-        await asyncio.sleep(_HEAD_START)
+        await asyncio.sleep(0)  # together with what the searches ask for first
         return await self._or(False, is_hidden(self.store, user_id))
 
     async def _or(self, otherwise: T, reading: Awaitable[T]) -> T:

@@ -301,7 +301,7 @@ def line_of(parts: Iterable[str], text: str) -> str:
 
 
 def _labelled(parts: Iterable[str]) -> str:
-    return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
+    return f"- [{' | '.join(filter(None, map(_plain_label, filter(None, parts))))}]"
 
 
 def ago(days: int) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import product
 
 Spot = tuple[int, int, str]
 """Where a word begins and ends, and the term that it begins as."""
 
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
-_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]? |\n")
-_FULL_STOP = re.compile(r"[.!?][\"')\]]?[ \n]|\n")
+_CLOSING = ("", '"', "'", ")", "]")
+_SENTENCE_ENDS = (*map("".join, product(".!?;:", _CLOSING, " ")), "\n")
+_FULL_STOPS = (*map("".join, product(".!?", _CLOSING, " \n")), "\n")
 
 
 def snippet(text: str, limit: int) -> str:
@@ -60,9 +61,28 @@ def _end(text: str, start: int, limit: int) -> int:
 def _spots(text: str, terms: Collection[str]) -> list[Spot]:
     """Where words begin and end that begin as a term does, and which one: the longest."""
     beginnings = {term.removesuffix("i") for term in terms if len(term) >= _SHORTEST}
-    either = "|".join(map(re.escape, sorted(beginnings, key=lambda one: (-len(one), one))))
-    found = re.finditer(rf"(?<!\w)({either})\w*", text, re.IGNORECASE) if beginnings else ()
-    return [(*one.span(), one[1].lower()) for one in found]
+    lowered, found = _lowered(text), dict[int, Spot]()
+    for beginning in sorted(beginnings, key=len):
+        at = lowered.find(beginning)
+        while at >= 0:
+            if not at or not _is_of_word(lowered[at - 1]):
+                found[at] = at, _word_end(lowered, at), beginning
+            at = lowered.find(beginning, at + 1)
+    return [found[at] for at in sorted(found)]
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, each character where it was."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _word_end(text: str, at: int) -> int:
+    return next((end for end in range(at, len(text)) if not _is_of_word(text[end])), len(text))
+
+
+def _is_of_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _start(text: str, spots: Sequence[Spot], limit: int) -> int:
@@ -106,21 +126,22 @@ def _shortest(spots: Sequence[Spot]) -> tuple[int, int]:
 
 def _whole(text: str, first: int, last: int, limit: int) -> int | None:
     """Where a sentence begins before `first`, so that the one `last` is in is shown to its end; None if none does."""
-    ending = _FULL_STOP.search(text, last, last + limit)
-    shown = ending.start() if ending else min(len(text), last + limit)
-    earliest = max(_earliest(text, first, last, limit), shown + 3 - limit)
+    stop = min(len(text), last + limit)
+    ending = min((at for mark in _FULL_STOPS if (at := text.find(mark, last, stop)) >= 0), default=stop)
+    earliest = max(_earliest(text, first, last, limit), ending + 3 - limit)
     if earliest <= 0:
         return 0
-    end = _SENTENCE_END.search(text, earliest, first)
-    return end.end() if end else None
+    ends = ((text.find(mark, earliest, first), len(mark)) for mark in _SENTENCE_ENDS)
+    return min((at + length for at, length in ends if at >= 0), default=None)
 
 
 def _near(text: str, first: int, last: int, limit: int) -> int:
     """Where the sentence that `first` is in begins, else a few words before it."""
     earliest = _earliest(text, first, last, limit)
-    *_, begin = -1, *(end.end() for end in _SENTENCE_END.finditer(text, max(earliest, 0), first))
-    if begin >= 0 or earliest <= 0:
-        return max(begin, 0)
+    ends = ((text.rfind(mark, max(earliest, 0), first), len(mark)) for mark in _SENTENCE_ENDS)
+    start = max((at + length for at, length in ends if at >= 0), default=-1)
+    if start >= 0 or earliest <= 0:
+        return max(start, 0)
     return text.find(" ", earliest, first) + 1 or first
 
 

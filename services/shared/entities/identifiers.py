@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, combinations, groupby, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -73,6 +74,7 @@ class _Joined(NamedTuple):
         return at >= 0
 
 
+@lru_cache(maxsize=16)  # one question is looked at from several sides
 def identifiers_in(question: str) -> tuple[Identifier, ...]:
     """What a question names something by."""
     dates = places_of_dates(question)

@@ -69,7 +69,7 @@ def _changes(newer: Entry, older: Entry) -> bool:
 
 def _gives_another(newer: Entry, older: Entry) -> bool:
     """Whether it gives another value to what has one value, or says itself that a value is new; in the same voice."""
-    if older.role != "assistant" and older.speaker != newer.speaker:
+    if not newer.claims or (older.role != "assistant" and older.speaker != newer.speaker):
         return False
     said, old = older.text.casefold(), _single_values(older)
     is_other = any(old.get(key, value) != value for key, value in _single_values(newer).items())

@@ -88,6 +88,7 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
 
 
+@lru_cache(maxsize=16)
 def is_english(text: str) -> bool:
     """Whether the language of a text is English, or cannot be told."""
     return language_of(_tokens(text)) in (None, "english")

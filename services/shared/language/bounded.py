@@ -7,6 +7,7 @@ such a text is kept as it is, and only read in part.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 
 _SHORT = 100
@@ -22,6 +23,7 @@ _RUNS = re.compile(
     rf"|(?P<word>[^\W_](?:(?![，。、！？；：])\S){{{_WORD - 1}}})(?:(?![，。、！？；：])\S)+"
     rf"|(?<!\S)(?P<again>(?P<words>(?:\S{{1,40}}+\s{{1,4}}+){{1,8}}?)(?P=words){{{_TIMES - 1}}})(?P=words)+"
 )
+_ROW = re.compile(rf"[\W_]{{{_SIGNS + 1}}}")
 
 
 def as_read(text: str) -> str:
@@ -32,7 +34,7 @@ def as_read(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _cut(text: str) -> str:
-    return _RUNS.sub(lambda run: "".join(_kept(run)), text)
+    return _RUNS.sub(lambda run: "".join(_kept(run)), text) if _may_have_runs(text) else text
 
 
 def masked(text: str) -> str:
@@ -42,7 +44,16 @@ def masked(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _with_blanks(text: str) -> str:
-    return _RUNS.sub(_masked, text)
+    return _RUNS.sub(_masked, text) if _may_have_runs(text) else text
+
+
+def _may_have_runs(text: str) -> bool:
+    """Whether anything in a text may have to be cut, told in a fraction of the time that looking for it takes: a row of
+    signs, a long word, or a word that is there as often as each word of a wording that is repeated."""
+    words = text.split()
+    if max(map(len, words), default=0) > _WORD or _ROW.search(text):
+        return True
+    return len(words) - len(set(words)) >= _TIMES and max(Counter(words).values()) > _TIMES
 
 
 def _masked(run: re.Match[str]) -> str:

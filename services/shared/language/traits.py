@@ -44,6 +44,10 @@ class ByText(Generic[T]):
         self._read, self._view = read, view
         self._known: dict[int, T] = {}
 
+    def knows(self, text: str) -> bool:
+        """Whether it was read of this text lately."""
+        return hash(text) in self._known
+
     def __call__(self, text: str) -> T:
         key = hash(text)
         if (known := self._known.get(key)) is not None:

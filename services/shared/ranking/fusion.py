@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -30,7 +29,8 @@ def reciprocal_rank_fusion(
         weight = 1.0 if weights is None else weights.get(name, 1.0)
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
             fused[item] = fused.get(item, 0.0) + weight / (k + rank)
-    return dict(sorted(sorted(fused.items()), key=itemgetter(1), reverse=True))
+    best_first = sorted(sorted(fused), key=fused.__getitem__, reverse=True)
+    return {item: fused[item] for item in best_first}
 
 
 def maximal_marginal_relevance(

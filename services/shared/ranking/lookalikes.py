@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, takewhile
+from typing import NamedTuple
 
 from contracts.v1.entries import Entry
 from services.shared.entities.identifiers import identifiers_in, named_in
@@ -30,6 +32,7 @@ _MOST_WORDS = 12
 _BEGINNING = 2000
 """Characters of a text that are looked at."""
 
+_SIGN, _DIGIT = re.compile(r"[^\w']|_"), re.compile(r"\d")
 _STANDS_OUT = 0.25
 _TOLD = 2
 """The place at which the newest is told where nothing in the question asks for it, and how many go behind it."""
@@ -102,7 +105,7 @@ class Alike:
         if self.thing:
             tells_of_it = _voice(entry) == _voice(one) and _names_all(entry, self.thing)
             return tells_of_it and _lead(entry, self.thing) <= self.lead
-        return _are_alike(entry, one) and set(map(hash, self.words)) <= _words_in(entry.text)
+        return _Said.of(entry).is_alike(_Said.of(one)) and set(map(hash, self.words)) <= _words_in(entry.text)
 
     def goes_on(self, entry: Entry) -> bool:
         """Whether an entry tells later, in other words, of what they are about."""
@@ -118,8 +121,9 @@ def alike_among(entries: Sequence[Entry], question: str, now: datetime) -> Alike
     """
     if of_thing := _of_thing(entries, without(question, spans_named(question, now, dates_too=True))):
         return of_thing
-    for seed in entries[:_SEEDS]:
-        members = [one for one in entries if _are_alike(one, seed)]
+    said = [_Said.of(one) for one in entries]
+    for seed in said[:_SEEDS]:
+        members = [one for one, its in zip(entries, said, strict=True) if its.is_alike(seed)]
         if len(members) >= _FEWEST:
             return _told_apart(members, without(question, spans_named(question, now, dates_too=True)))
     return None
@@ -223,19 +227,27 @@ def _terms_of(text: str) -> frozenset[int]:
     return frozenset(map(hash, chain.from_iterable(chain.from_iterable(words_asked(text).values()))))
 
 
-def _are_alike(one: Entry, other: Entry) -> bool:
-    if _voice(one) != _voice(other):
-        return False
-    here, there = _words_in(one.text), _words_in(other.text)
-    if min(len(here), len(there)) < _ALIKE * max(len(here), len(there), 1):
-        return False
-    shared = len(here & there)
-    return shared >= _ALIKE * (len(here) + len(there) - shared)
+class _Said(NamedTuple):
+    """Who says something, and hashes of its words."""
+
+    voice: tuple[str, str | None]
+    words: frozenset[int]
+
+    @classmethod
+    def of(cls, entry: Entry) -> _Said:
+        return cls(_voice(entry), _words_in(entry.text))
+
+    def is_alike(self, other: _Said) -> bool:
+        here, there = len(self.words), len(other.words)
+        if self.voice != other.voice or min(here, there) < _ALIKE * max(here, there, 1):
+            return False
+        shared = len(self.words & other.words)
+        return shared >= _ALIKE * (here + there - shared)
 
 
 def _words(text: str) -> list[str]:
-    letters = "".join(sign if sign.isalnum() or sign == "'" else " " for sign in text[:_BEGINNING].lower())
-    return [word for word in letters.split() if not any(map(str.isdecimal, word))]
+    words = _SIGN.sub(" ", text[:_BEGINNING].lower()).split()
+    return [word for word in words if not _DIGIT.search(word)]
 
 
 def _first_said_at(entry: Entry) -> tuple[datetime, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from services.shared.language import wordlists
 
@@ -13,6 +14,7 @@ _LATEST, _FORMERLY, _STATE = (
 )
 
 
+@lru_cache(maxsize=16)  # one question is looked at from several sides
 def asks_for_former(question: str) -> bool:
     """Whether a question is for what was so at first, or before something."""
     return _FORMERLY.search(question.lower()) is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from itertools import chain, dropwhile, islice
 from typing import NamedTuple
 
@@ -55,11 +56,17 @@ def spans_named(question: str, now: datetime, *, dates_too: bool = False) -> lis
     and "2025-05-07" are dates, as `named_dates` reads them, and none of these, unless asked for: a May is the one that
     is nearest to each memory, or here the last.
     """
+    return list(_spans_named(question, now, now.tzinfo, now.fold, dates_too=dates_too))
+
+
+@lru_cache(maxsize=16)  # one question is looked at from several sides
+def _spans_named(question: str, now: datetime, zone: tzinfo | None, fold: int, *, dates_too: bool) -> tuple[Span, ...]:
+    """Those of a moment in its own zone: the same moment is equal in another one, where other days are named."""
     text, words = plain(question), words_for(question)
     found = _years_and_months(text, now)
     if words:
         found = chain(found, _found(text, words, now, dates_too=dates_too))
-    return [Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST)]
+    return tuple(Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST))
 
 
 def times_asked_for(question: str, now: datetime) -> list[Span]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from services.shared.language import wordlists
 from services.shared.language.language import Language, language_of
@@ -116,6 +116,7 @@ _UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) fo
 """Words that name a time only together: this, week."""
 
 
+@lru_cache(maxsize=16)  # one question is looked at from several sides
 def words_for(text: str) -> TimeWords | None:
     """The words by which the times in a text are named, if any are.
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from services.shared.language import bounded
 from services.shared.language.bounded import as_read, masked
 from services.shared.privacy.own_words import own_words
 
@@ -62,3 +65,24 @@ def test_what_is_said_beside_a_run_is_read(fragment: str) -> None:
 def test_what_people_write_is_read_as_it_is(text: str) -> None:
     assert len(text) > 20
     assert as_read(text) == masked(text) == text
+
+
+SIGNS = ["\u3000", "\x1c", "，", "_", "    ", "\n" * 5]
+WORDS = ["b", "b ", "to  ", "of\u3000the ", "x" * 40, "y" * 41]
+FRAGMENTS = [*REPEATED, *SIGNS, *WORDS]
+WORDINGS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=9).map("".join)
+ROWS = st.builds(lambda wording, times: (wording * times)[:600], WORDINGS, st.integers(1, 9) | st.integers(20, 170))
+
+
+@given(st.lists(ROWS | st.text(max_size=30), max_size=6).map("".join))
+def test_only_what_has_no_runs_is_not_searched_for_them(text: str) -> None:
+    """It is looked for with what tells most texts at once, which never says no where there is a run."""
+    has_runs = bounded._RUNS.search(text) is not None
+    assert bounded._may_have_runs(text) or not has_runs
+
+
+@pytest.mark.parametrize("run", ["-" * 22, "\u3000" * 22, "a" * 161, "of the " * 7, "a\x1c" * 7])
+def test_the_shortest_runs_are_cut(run: str) -> None:
+    text = f"{HOME} {run} It rains here all the time, which I do not mind at all, and neither does my sister."
+    assert as_read(text) != text
+    assert as_read(text.replace(run, run[1:])) == text.replace(run, run[1:])

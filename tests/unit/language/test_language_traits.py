@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.shared.language.analysis import telling_terms
-from services.shared.language.traits import Traits, asks_only_for, is_mere_question, traits_of
+from services.shared.language.traits import ByText, Traits, asks_only_for, is_mere_question, traits_of
 
 NO_FORM = Traits(
     ends_in_question=False,
@@ -27,6 +27,11 @@ NO_FORM = Traits(
 def test_the_form_of_a_text(text: str, told: dict[str, bool]) -> None:
     form = NO_FORM._replace(**told)._replace(length=len(text.split()))
     assert [traits_of(text), traits_of(text)] == [form, form]
+
+
+def test_who_reads_knows_what_was_read() -> None:
+    read = ByText(len)
+    assert [read.knows("a row"), read("a row"), read.knows("a row"), read.knows("another")] == [False, 5, True, False]
 
 
 @pytest.mark.parametrize(

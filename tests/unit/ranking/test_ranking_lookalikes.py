@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from contracts.v1.entries import Entry
+from services.shared.ranking import lookalikes
 from services.shared.ranking.lookalikes import Wanted, alike_among, arranged
 from tests.stores.builders import an_entry
 
@@ -116,3 +117,10 @@ def test_a_long_question_is_read_in_time_that_grows_with_its_length(question: st
 
     seconds(question)
     assert min(seconds(question) for _ in range(3)) < 40 * max(min(seconds(question[:1000]) for _ in range(3)), 1e-3)
+
+
+def test_the_words_of_a_text_are_its_letters_in_any_script_without_what_has_a_digit() -> None:
+    every = "".join(map(chr, range(0xD800)))
+    for text in (every[i : i + 300] for i in range(0, len(every), 300)):
+        letters = "".join(sign if sign.isalnum() or sign == "'" else " " for sign in text.lower())
+        assert lookalikes._words(text) == [word for word in letters.split() if not any(map(str.isdecimal, word))]

@@ -79,6 +79,18 @@ def test_days_begin_in_the_zone_of_the_question() -> None:
     assert span.since == datetime(2026, 11, 24, tzinfo=there)
 
 
+def test_the_same_moment_is_another_day_in_another_zone() -> None:
+    zones = (UTC, AUCKLAND, VIENNA, UTC)
+    days = [spans_named("today", NOW.astimezone(zone))[0].since for zone in zones]
+    assert [day and (day.day, day.tzinfo) for day in days] == [(25, UTC), (26, AUCKLAND), (25, VIENNA), (25, UTC)]
+
+
+def test_an_hour_that_comes_twice_is_told_apart() -> None:
+    first, second = (datetime(2026, 10, 25, 2, 30, tzinfo=VIENNA, fold=fold) for fold in (0, 1))
+    ends = [spans_named("since Monday", now)[0].until for now in (first, second, first)]
+    assert [end and end.fold for end in ends] == [0, 1, 0]
+
+
 def test_a_date_in_a_span_names_no_day_besides() -> None:
     question = "What did I plant before June and in April?"
     left = without(question, spans_named(question, NOW))

@@ -8,10 +8,10 @@ import os
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from contracts.errors import Unavailable, UnusableStore
 
@@ -193,26 +193,72 @@ class Writer:
             self._connection.close()
 
 
+class _Reading(NamedTuple):
+    """One read call, and who waits for it."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    future: asyncio.Future[Any]
+    is_brief: bool
+
+
+_Done = tuple[asyncio.Future[Any], Any, BaseException | None]
+"""Who waits for a read call, what it has read, and why it could not."""
+
+
 class Readers:
-    """A few threads with a connection each; every call sees one state of the file."""
+    """A few threads with a connection each; every call sees one state of the file.
+
+    What is asked for at the same time goes to one thread together, as far as it is brief: to wake a thread, and the
+    event loop for what it has read, takes as long.
+    """
 
     def __init__(self, open_connection: Callable[[], sqlite3.Connection], count: int) -> None:
         self._open = open_connection
         self._threads = ThreadPoolExecutor(max_workers=count, thread_name_prefix="sqlite-reader")
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
+        self._waiting: list[_Reading] = []
+        self._closed = False
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do `work` on a snapshot.
+    async def run(self, work: Callable[[sqlite3.Connection], T], *, is_brief: bool = False) -> T:
+        """Do `work` on a snapshot; what is brief may wait for others that are.
 
         Raises:
             Unavailable: the file could not be read now, or the store is closed.
         """
+        if self._closed:
+            raise Unavailable("the text store is closed")
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._hand_over)
+        future: asyncio.Future[T] = loop.create_future()
+        self._waiting.append(_Reading(work, future, is_brief))
+        return await future
+
+    def _hand_over(self) -> None:
+        """Give what waits to threads: to one all that is brief, and behind it what is not."""
+        waiting, self._waiting = self._waiting, []
+        brief = [one for one in waiting if one.is_brief]
+        long = [[one] for one in waiting if not one.is_brief]
+        for groups in filter(any, ([brief, *long[:1]], *([one] for one in long[1:]))):
+            try:
+                self._threads.submit(self._read_all, groups)
+            except RuntimeError as error:
+                away = Unavailable(f"no thread can be had to read ({error})")
+                _finish((one.future, None, away) for group in groups for one in group)
+
+    def _read_all(self, groups: Sequence[Sequence[_Reading]]) -> None:
+        """Read for all who still wait, and tell those of each group together."""
+        for group in groups:
+            done = [(one.future, *self._outcome(one.work)) for one in group if not one.future.cancelled()]
+            if done:
+                done[0][0].get_loop().call_soon_threadsafe(_finish, done)
+
+    def _outcome(self, work: Callable[[sqlite3.Connection], T]) -> tuple[T | None, BaseException | None]:
         try:
-            future = self._threads.submit(self._read, work)
-        except RuntimeError as error:
-            raise Unavailable("the text store is closed") from error
-        return await asyncio.wrap_future(future)
+            return self._read(work), None
+        except BaseException as error:
+            return None, error
 
     def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -236,6 +282,18 @@ class Readers:
 
     async def close(self) -> None:
         """Finish what is under way and let go."""
+        self._closed = True
+        self._hand_over()
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
+
+
+def _finish(done: Iterable[_Done]) -> None:
+    for future, value, error in done:
+        if future.done():  # nobody waits any more
+            continue
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)

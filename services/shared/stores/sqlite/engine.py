@@ -29,11 +29,23 @@ def reading(
     work: Callable[Concatenate[Any, sqlite3.Connection, P], T],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
     """Make a method of what reads: it runs on a thread of its own, and sees one state of the file."""
+    return _reading(work, is_brief=False)
 
+
+def glancing(
+    work: Callable[Concatenate[Any, sqlite3.Connection, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Make a method of what reads a little: it shares its thread with others that are asked for at the same time."""
+    return _reading(work, is_brief=True)
+
+
+def _reading(
+    work: Callable[Concatenate[Any, sqlite3.Connection, P], T], *, is_brief: bool
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
     @wraps(work)
     async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         readers: Readers = self.readers
-        return await readers.run(lambda db: work(self, db, *args, **kwargs))
+        return await readers.run(lambda db: work(self, db, *args, **kwargs), is_brief=is_brief)
 
     return method
 

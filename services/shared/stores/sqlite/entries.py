@@ -15,7 +15,7 @@ from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import postings
-from services.shared.stores.sqlite.engine import Engine, reading, writing
+from services.shared.stores.sqlite.engine import Engine, glancing, reading, writing
 from services.shared.stores.sqlite.keys import chunks, marks, scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
 from services.shared.stores.sqlite.records import EntryWriter, Stored, by_id, split
@@ -37,7 +37,7 @@ _START = (-(2**63), "", "")
 class SqliteEntries(Engine):
     """`contracts.ports.EntryStore`."""
 
-    @reading
+    @glancing
     def get(
         self, db: sqlite3.Connection, refs: Sequence[Ref], *, may_lag: Callable[[Entry], bool] | None = None
     ) -> dict[str, Entry]:
@@ -89,7 +89,7 @@ class SqliteEntries(Engine):
         entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
         return Page(entries, cursors.cursor(rows[limit - 1][:2]) if len(rows) > limit else None, total)
 
-    @reading
+    @glancing
     def pinned(self, db: sqlite3.Connection, scope: Scope, *, limit: int) -> list[Entry]:
         selection = Selection(scope.user_id, scope.space, scope.persona_id or "", pinned=True)
         scopes = scopes_of(db, selection.user_id, selection.space, selection.persona_id)

@@ -11,7 +11,7 @@ from contracts.ports import Change, Erasure, Forgotten, Ref
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import dumped, loaded, receipt_key, receipts, removed_by
 from services.shared.stores.sqlite import compaction, records, redaction, suppression
-from services.shared.stores.sqlite.engine import Engine, reading, writing
+from services.shared.stores.sqlite.engine import Engine, glancing, reading, writing
 from services.shared.stores.sqlite.entries import replace_entries
 from services.shared.stores.tombstones import suppressed_by, tombstone
 from services.shared.stores.words import Rewording, reworded
@@ -100,7 +100,7 @@ class SqlitePrivacy(Engine):
         self.recent.drop([change.new.id for change in changes])
         return told_by
 
-    @reading
+    @glancing
     def erasures(self, db: sqlite3.Connection, user_ids: Collection[str] | None = None) -> list[Erasure]:
         marks = [loaded(value) for (value,) in db.execute(_MARKS)]
         return [mark for mark in marks if user_ids is None or mark.user_id in user_ids]

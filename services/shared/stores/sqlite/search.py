@@ -22,7 +22,7 @@ from services.shared.stores import lexical
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import postings, records
-from services.shared.stores.sqlite.engine import Engine, reading
+from services.shared.stores.sqlite.engine import Engine, glancing, reading
 from services.shared.stores.sqlite.keys import NUMBER_BITS, in_one_row, marks, visible_scopes
 from services.shared.stores.sqlite.postings import Layout, Postings
 from services.shared.stores.sqlite.sessions import Order, Places
@@ -116,7 +116,7 @@ class SqliteIndex(Engine):
         names, times = sessions.named(db, layout, scored.shown)
         return _hits(matches, scored, names, times)[:limit]
 
-    @reading
+    @glancing
     def frequencies(self, db: sqlite3.Connection, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
         scopes = visible_scopes(db, scope)
         if len(terms) > _MANY:
@@ -126,7 +126,7 @@ class SqliteIndex(Engine):
         found = sessions.postings(db, layout, order, terms)
         return {term: where.places.size for term, where in found.items()}
 
-    @reading
+    @glancing
     def neighbours(self, db: sqlite3.Connection, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
         ids, reach = _docs(db, owners(refs)), max(0, reach)

@@ -13,7 +13,7 @@ from contracts.ports import Record, RecordKey, RecordKind, RecordPage
 from services.shared.stores.moments import microseconds
 from services.shared.stores.records import ERASING, Row, cursor, position, position_of
 from services.shared.stores.sqlite import compaction
-from services.shared.stores.sqlite.engine import Engine, reading, writing
+from services.shared.stores.sqlite.engine import Engine, glancing, reading, writing
 from services.shared.stores.sqlite.privacy import recorded_erasure
 
 _COLUMNS = "user_id, kind, name, at, version, body"
@@ -45,7 +45,7 @@ class SqliteRecords(Engine):
         rows = db.execute(f"SELECT {_COLUMNS} FROM records WHERE {_NAMED} ORDER BY name", (user_id, kind, _list(names)))
         return [Row(*row).record for row in rows]
 
-    @reading
+    @glancing
     def get_records(self, db: sqlite3.Connection, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
         records = (Row(*row).record for row in db.execute(_GET, (json.dumps(list(keys)),)))
         return {record.key: record for record in records}
