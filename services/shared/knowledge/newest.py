@@ -6,7 +6,7 @@ Nothing is hidden here; the order among those that are shown anyway is another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +18,30 @@ from services.shared.knowledge.profile import LIKELY, SURE, kind_of
 LOOKED_AT = 10
 """Memories from the best on that may go before others."""
 
-_ALIKE = 0.3
-"""Least cosine of two memories that may be about one thing: in a chat, two turns seldom share more than their topic."""
+_ALIKE, _ALIKE_AT_ODDS = 0.2, 0.35
+"""Least cosine of a memory and one that it changes, and of two at odds, which a doubt has made as well as a change."""
 
-_ALIKE_OR_RELEVANT = 0.95
-"""Least sum of that cosine and of the relevance of the newer one as a share of the older one's: what answers half as
-well has to be very much about the same."""
+_ONE_THING = 0.7
+"""Least cosine of two that speak of one thing, whatever is asked."""
+
+_AS_RELEVANT = 0.3
+"""Least relevance of the newer one, as a share of the older one's."""
 
 
 def newest_first(
     entries: Sequence[Entry],
     similarity: NDArray[np.float32],
     relevance: Sequence[float],
+    asked: Collection[str],
     named: Sequence[Collection[int]] = (),
 ) -> list[int]:
     """The places of entries, given best first, with each that changes an older one before it, and once only.
 
-    It goes before a better one that it conflicts with or supersedes. So it does, if it is alike and not much less
-    relevant, before one of which it ended a claim, to whose slot that holds one value it gives another, or that lacks
-    what it says is new. Nothing goes before what has an identifier of the question that it lacks: truck 284 before 482.
-    `similarity` has shape (n, n), `relevance` and `named` (n,): which of them each entry has.
+    If it is alike and not much less relevant, it goes before one that it conflicts with, and before one of which it
+    ended a claim, or to whose slot that holds one value it gives another: if a term that is `asked` for stands in the
+    sentence of that claim. Of several things that are said at once, mostly another one changed than is asked for.
+    Nothing goes before what has an identifier of the question that it lacks: truck 284 before 482. `similarity` has
+    shape (n, n), `relevance` and `named` (n,): which of them each entry has.
     """
     order, moved = list(range(len(entries))), set[int]()
 
@@ -45,11 +49,14 @@ def newest_first(
         newer, older = entries[i], entries[here]
         if newer.last_said_at <= older.last_said_at or (named and not set(named[here]) <= set(named[i])):
             return False
-        if older.id in newer.conflicts_with or older.id in newer.supersedes:
-            return True
         alike = similarity[i, here]
-        makes_up = alike >= _ALIKE and relevance[i] >= (_ALIKE_OR_RELEVANT - alike) * relevance[here]
-        return bool(makes_up) and (_changes(newer, older) or _gives_another(newer, older))
+        if alike < _ALIKE or relevance[i] < _AS_RELEVANT * relevance[here]:
+            return False
+        if alike >= _ALIKE_AT_ODDS and older.id in newer.conflicts_with:
+            return True
+        if alike >= _ONE_THING and _tells_news(newer, older):
+            return True
+        return any(term in sentence.casefold() for sentence in _outdated(older, newer) for term in asked)
 
     for place in range(min(len(order), LOOKED_AT)):
         here = order[place]
@@ -62,25 +69,33 @@ def newest_first(
     return order
 
 
-def _changes(newer: Entry, older: Entry) -> bool:
-    """Whether a part of what the older one says is so no longer, as the newer one says."""
-    return older.superseded_by == newer.id or any(one.entry_id == older.id for one in newer.changes)
-
-
-def _gives_another(newer: Entry, older: Entry) -> bool:
-    """Whether it gives another value to what has one value, or says itself that a value is new; in the same voice."""
-    if not newer.claims or (older.role != "assistant" and older.speaker != newer.speaker):
-        return False
-    said, old = older.text.casefold(), _single_values(older)
-    is_other = any(old.get(key, value) != value for key, value in _single_values(newer).items())
+def _tells_news(newer: Entry, older: Entry) -> bool:
+    """Whether the newer one says that a value is new, or to the same thing gives another, which the older one lacks."""
+    said = older.text.casefold()
     news = (one for one in newer.claims if one.is_new and one.confidence >= LIKELY)
-    return is_other or any(_value(one, newer) not in said and _whose(one, newer) in said for one in news)
+    return any(True for _ in _outdated(older, newer)) or any(_value(one, newer) not in said for one in news)
+
+
+def _outdated(older: Entry, newer: Entry) -> Iterator[str]:
+    """The sentences of what the newer one ended in the older one, or gives another value, in the same voice."""
+    sentences = {one.value: older.text[slice(*one.sentence)] for one in older.claims}
+    ended = [one.value for one in newer.changes if one.entry_id == older.id]
+    yield from (sentences.get(value, older.text) for value in ended)
+    if older.speaker == newer.speaker:
+        values = _single_values(newer)
+        for key, claim in _single_claims(older).items():
+            if values.get(key, (said := _value(claim, older))) != said:
+                yield sentences[claim.value]
 
 
 def _single_values(entry: Entry) -> dict[tuple[str, Slot], str]:
+    return {key: _value(claim, entry) for key, claim in _single_claims(entry).items()}
+
+
+def _single_claims(entry: Entry) -> dict[tuple[str, Slot], Claim]:
     """What an entry surely says of what has one value, by whose it is and the slot."""
     sure = (one for one in entry.claims if one.kind == "fact" and one.confidence >= SURE)
-    return {(_whose(one, entry), one.slot): _value(one, entry) for one in sure if not kind_of(one.slot).holds_many}
+    return {(_whose(one, entry), one.slot): one for one in sure if not kind_of(one.slot).holds_many}
 
 
 def _value(claim: Claim, entry: Entry) -> str:
