@@ -16,7 +16,7 @@ from services.shared.reading.matching import Noted, told_right
 from tests.stores.builders import an_entry
 
 HERE = Path(__file__).parent
-FLOORS = {"facts": (0.85, 0.81), "facts_held_out": (0.72, 0.75)}
+FLOORS = {"facts": (0.83, 0.82), "facts_held_out": (0.72, 0.76)}
 """Least precision and recall, a little below what was measured when they were set."""
 FILES = [HERE / f"{name}.tsv" for name in FLOORS]
 

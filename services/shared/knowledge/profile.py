@@ -18,7 +18,7 @@ from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 from services.shared.lifecycle.lineage import outdated_facts, was_rejected
 
-SURE, LIKELY = 0.46, 0.3
+SURE, LIKELY = 0.44, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
 notes, too, and nearly all are so; of the likely ones every second."""
 
