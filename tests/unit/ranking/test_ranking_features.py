@@ -162,7 +162,7 @@ def test_nothing_found_is_nothing() -> None:
 @pytest.mark.parametrize(("others", "answers"), [(0, True), (79, False)])
 def test_the_best_of_few_counts_for_more_than_the_best_of_many(others: int, answers: bool) -> None:
     entries = [an_entry("ann", f"said {number}") for number in range(others + 1)]
-    candidates = [Candidate(entry.id, cosine=0.27 if entry is entries[0] else 0.2) for entry in entries]
+    candidates = [Candidate(entry.id, cosine=0.25 if entry is entries[0] else 0.2) for entry in entries]
     best = profile(Found("Which one?", candidates, entries))[0]
     assert (best >= RetrieveSettings().min_score) == answers
 
