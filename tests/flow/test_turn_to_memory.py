@@ -48,7 +48,7 @@ async def test_a_turn_is_found_by_its_words_and_by_its_meaning(client: MemoryCli
     await digested(client, turns=2)
 
     by_words = await answered(client, RetrieveRequest(user_id="ann", query="Spanish tiles"))
-    by_meaning = await answered(client, RetrieveRequest(user_id="ann", query="ceramics for the washroom", min_score=0.0))
+    by_meaning = await answered(client, RetrieveRequest(user_id="ann", query="a washroom in ceramics", min_score=0.0))
 
     found = by_words.items[0]
     assert (found.text, found.turn_id, found.conversation_id) == (SPANISH_TILES, "t1", "c1")
