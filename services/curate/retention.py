@@ -13,9 +13,10 @@ from contracts.ports import Record, Selection, SpaceSize, TextStore, UserRecords
 from contracts.v1.control import LIMITS
 from contracts.v1.entries import Entry, Scores
 from services.curate.rollups import RollUps
-from services.curate.stores import Pause, Stores, entries_in, in_steps, pages, pause_after, timed
+from services.curate.stores import Pause, Stores, entries_in, in_steps, pause_after, timed
 from services.shared.changes import change_entries
 from services.shared.decided import drop_settled
+from services.shared.paging import pages
 from services.shared.preferences import OwnSettings
 from services.shared.ranking.capacity import Ageing, Valued, is_protected, trim, valued
 

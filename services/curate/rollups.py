@@ -24,7 +24,7 @@ from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryAccepted
 from contracts.v1.rollups import RollUpState
 from services.curate import privacy
-from services.curate.stores import Stores, pages
+from services.curate.stores import Stores
 from services.shared.changes import change_entries, change_record, until_done
 from services.shared.context import rollups
 from services.shared.context.embedding import embed_again
@@ -34,6 +34,7 @@ from services.shared.dedup.repeats import find_canonical
 from services.shared.errors import Rejected
 from services.shared.lifecycle.lineage import restored_from, superseded
 from services.shared.lineage import undecided
+from services.shared.paging import pages
 from services.shared.ranking.capacity import is_protected
 
 _PAGE = 200

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from contracts.ports import InFlight, Record, RecordKey, Ref, Scope, Selection, TextStore, Vector, VectorStore
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.changes import change_entries
 from services.shared.errors import Rejected
+from services.shared.paging import P, pages
 from services.shared.ranking.neighbour_tags import source_label, without_sources
 
 T = TypeVar("T")
@@ -27,15 +28,6 @@ Pause = Callable[[float], Awaitable[None]]
 
 _PAGE = 200
 _FETCHED_AT_ONCE = 500
-
-
-class _Page(Protocol):
-    @property
-    def cursor(self) -> str | None:
-        """Where the next page begins; None after the last one."""
-
-
-P = TypeVar("P", bound=_Page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +93,6 @@ class Stores:
 def in_steps(items: Sequence[T], size: int) -> list[Sequence[T]]:
     """These, so many at a time."""
     return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-async def pages(read: Callable[[str | None], Awaitable[P]]) -> AsyncIterator[P]:
-    """All pages, each read when the one before was dealt with. `read` gives the page at a cursor."""
-    page = await read(None)
-    yield page
-    while page.cursor is not None:
-        page = await read(page.cursor)
-        yield page
 
 
 async def at_once(_: float) -> None:

@@ -14,6 +14,7 @@ from contracts.v1.entries import Entry
 from services.embed.changes import conversation_of
 from services.shared import telemetry
 from services.shared.cache import Cache
+from services.shared.paging import pages
 
 SURE = 0.85
 """From so sure a reading on it is a wish: of 850 messages that only sound like one seven are taken for it."""
@@ -73,11 +74,8 @@ class Wishes:
         where = conversation_of(entry, since=wished_at)
         if where is None:
             return []
-        page = await self._store.page(where, limit=_PAGE, cursor=None)
-        said = [*page.entries]
-        while page.cursor is not None:
-            page = await self._store.page(where, limit=_PAGE, cursor=page.cursor)
-            said += page.entries
+        every = pages(lambda at: self._store.page(where, limit=_PAGE, cursor=at))
+        said = [one async for page in every for one in page.entries]
         return answers_among(said, entry.conversation_id, wished_at)
 
 

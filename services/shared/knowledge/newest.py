@@ -54,9 +54,10 @@ def newest_first(
             return False
         if alike >= _ALIKE_AT_ODDS and older.id in newer.conflicts_with:
             return True
-        if alike >= _ONE_THING and _tells_news(newer, older):
+        outdated = [sentence.casefold() for sentence in _outdated(older, newer)]
+        if alike >= _ONE_THING and (outdated or _tells_news(newer, older)):
             return True
-        return any(term in sentence.casefold() for sentence in _outdated(older, newer) for term in asked)
+        return any(term in sentence for sentence in outdated for term in asked)
 
     for place in range(min(len(order), LOOKED_AT)):
         here = order[place]
@@ -70,10 +71,10 @@ def newest_first(
 
 
 def _tells_news(newer: Entry, older: Entry) -> bool:
-    """Whether the newer one says that a value is new, or to the same thing gives another, which the older one lacks."""
+    """Whether the newer one says that a value is new, which the older one lacks."""
     said = older.text.casefold()
     news = (one for one in newer.claims if one.is_new and one.confidence >= LIKELY)
-    return any(True for _ in _outdated(older, newer)) or any(_value(one, newer) not in said for one in news)
+    return any(_value(one, newer) not in said for one in news)
 
 
 def _outdated(older: Entry, newer: Entry) -> Iterator[str]:
