@@ -62,9 +62,9 @@ def test_a_long_text_is_judged_at_once() -> None:
 
 
 def test_blanks_before_what_is_no_correction_are_gone_through_once() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert command_in("correction:" + " " * 8000 + "a" * 8000 + "?") is None
-    assert time.process_time() - began < 0.2
+    assert time.thread_time() - began < 0.2
     assert command_in("correct: " + "I am " * 100_000) is not None
 
 

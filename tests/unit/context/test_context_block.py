@@ -411,9 +411,9 @@ def test_of_long_code_the_part_that_was_asked_for_stands_between_fences() -> Non
 
 def test_hostile_marks_of_code_take_no_time() -> None:
     for text in ("`" * 60_000 + "\n", "```\n" * 15_000, "```x" * 15_000 + "\n", ("`" * 8 + "\n" + "`" * 7) * 4000):
-        began = time.process_time()
+        began = time.thread_time()
         block(an_entry(1, text))
-        assert time.process_time() - began < 1
+        assert time.thread_time() - began < 1
 
 
 def test_what_was_true_before_follows_code_on_its_own_line() -> None:

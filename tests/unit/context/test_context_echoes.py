@@ -148,11 +148,11 @@ def test_what_adds_something_to_what_was_said_stays(answer: str, question: str, 
 
 
 def test_hostile_text_takes_linear_time() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for piece in ("My PIN is 4711. ", "a. ", "not ", "? ", ". "):
         text = piece * (16384 // len(piece))
         without_echoes(text, (text,), text)
-    assert time.process_time() - started < 4
+    assert time.thread_time() - started < 4
 
 
 @pytest.mark.parametrize(

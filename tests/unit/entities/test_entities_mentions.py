@@ -149,8 +149,8 @@ def test_a_name_with_cases_is_not_found_by_its_terms_alone() -> None:
 
 
 def test_hostile_text_takes_linear_time() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for text in ("A" * 65536, "Will " * 13000, "a.b" * 20000):
         mentions(text, "my son Will")
         mentions("I like tea", text)
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3

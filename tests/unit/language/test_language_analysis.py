@@ -235,10 +235,10 @@ def test_what_was_said_is_found_in_its_own_words(text: str) -> None:
 )
 def test_any_text_is_read_in_linear_time(text: str) -> None:
     def seconds(length: int) -> float:
-        began = time.process_time()
+        began = time.thread_time()
         analyze(text * (length // len(text)))
         analyze_query(text * (length // len(text)))
-        return time.process_time() - began
+        return time.thread_time() - began
 
     seconds(10_000)
     assert seconds(200_000) < 1.0 + 60 * seconds(10_000)

@@ -212,9 +212,9 @@ def test_no_repeats_add_nothing() -> None:
 )
 def test_64_kib_of_hostile_text_take_linear_time(piece: str) -> None:
     text = piece * (65536 // len(piece))
-    started = time.process_time()
+    started = time.thread_time()
     detect_type(text, "user")
     importance(text, type="fact", role="user")
     wants_saving(text)
     is_small_talk(f"{text[:58]}x")
-    assert time.process_time() - started < 3  # what is not linear takes minutes
+    assert time.thread_time() - started < 3  # what is not linear takes minutes

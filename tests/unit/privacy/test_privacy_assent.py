@@ -90,7 +90,7 @@ def test_a_yes_fits_what_was_announced(text: str) -> None:
 
 
 def test_hostile_text_is_judged_at_once() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for text in (
         "yes " * 20,
         "right now " * 8,
@@ -105,4 +105,4 @@ def test_hostile_text_is_judged_at_once() -> None:
         is_no(text)
         is_no(f"{text[:78]}x")
     is_yes("yes " * 100_000)
-    assert time.process_time() - started < 1
+    assert time.thread_time() - started < 1

@@ -76,6 +76,6 @@ def test_what_somebody_asks_is_none(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["### Task:\n<chat ", "please ", "summarize the ", "generate a title for "])
 def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     is_task(piece * 20_000)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1

@@ -32,7 +32,7 @@ def test_by_the_newest_message_alone_less_than_half_of_the_tasks_are_known() -> 
      "you are a memory ", "given the chat history "],
 )  # fmt: skip
 def test_requests_of_any_length_are_read_in_time_that_grows_with_them(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     for text in (piece * 20_000, f"### Task\n{piece * 20_000}", f"Generate a title {piece * 20_000}"):
         sets_task(Request(text, text, (text,), (text, text)))
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from contracts.v1.turns import Turn
 from services.shared.privacy.thoughts import without_thoughts
 from services.shared.privacy.wrappers import as_spoken
+from tests.attacks import assert_linear
 
 HM = "Okay, the user likes tea. I should offer some.\n\nOr coffee?"
 A = "The kettle is on."
@@ -161,13 +160,7 @@ def test_without_marks_an_answer_is_as_it_was(answer: str) -> None:
     ],
 )
 def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    def seconds(size: int) -> float:
-        began = time.process_time()
-        without_thoughts(f"analysis think {piece * (size // len(piece))}")
-        return time.process_time() - began
-
-    short = min(seconds(25_000) for _ in range(2))
-    assert seconds(200_000) < 40 * max(short, 0.005)  # quadratic is 64 times
+    assert_linear(lambda run: without_thoughts(f"analysis think {run}"), piece)
 
 
 LABELLED = [

@@ -207,9 +207,9 @@ def test_what_only_sounds_like_it_is_kept(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["please ", "don't remember ", ", and ", "off the ", "- ", "this "])
 def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     is_unwanted(piece * 20_000)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_each_line_of_a_conversation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

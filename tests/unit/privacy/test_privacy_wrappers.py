@@ -369,6 +369,6 @@ def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
 
 
 def test_a_heading_with_blanks_behind_it_is_read_at_once() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     without_wrappers("# my request" + "\t" * 4000 + " " * 4000 + "?")
-    assert time.process_time() - began < 0.1
+    assert time.thread_time() - began < 0.1

@@ -111,9 +111,9 @@ def test_few_or_unlike_ones_and_those_of_several_people_stay_as_they_are() -> No
 @pytest.mark.parametrize("question", ["weight " * 400, "last " * 1600, "now" * 2600, "?" * 8000, "a1 " * 2600])
 def test_a_long_question_is_read_in_time_that_grows_with_its_length(question: str) -> None:
     def seconds(part: str) -> float:
-        started = time.perf_counter()
+        started = time.thread_time()
         Wanted.by(part, NOW)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     seconds(question)
     assert min(seconds(question) for _ in range(3)) < 40 * max(min(seconds(question[:1000]) for _ in range(3)), 1e-3)

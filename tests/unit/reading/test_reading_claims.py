@@ -127,7 +127,7 @@ def test_claims_of_any_text_lie_within_it(told: tuple[Floats, Offsets, str]) -> 
 def test_texts_of_all_kinds_are_read_quickly(text: str) -> None:
     offsets = words(text)[:256]
     logits = np.full((len(offsets), len(COLUMNS)), 3, np.float32)
-    started = time.process_time()
+    started = time.thread_time()
     claims = reading_of(logits, offsets, text, SURE).claims
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
     assert all(0 <= claim.value[0] < claim.value[1] <= len(text) for claim in claims)

@@ -291,6 +291,6 @@ def test_all_but_names_stays_where_it_was(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["Jan ", "May and ", "did June ", "sister April said ", "5 Jan ", "by Jan, "])
 def test_hostile_names_are_read_in_linear_time(text: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     without_names(text * (1_000_000 // len(text)))
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

@@ -162,6 +162,6 @@ def test_a_time_that_is_the_same_on_every_day_is_not(text: str) -> None:
 )
 def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
     text = piece * (65536 // len(piece))
-    started = time.process_time()
+    started = time.thread_time()
     names_relative_time(text)
-    assert time.process_time() - started < 3  # what is not linear takes minutes
+    assert time.thread_time() - started < 3  # what is not linear takes minutes

@@ -119,10 +119,10 @@ def test_what_is_nearer_to_a_span_is_nearer(one: int, other: int) -> None:
 
 @pytest.mark.parametrize("text", ["on Monday ", "last ", "since May ", "9", "two weeks ago ", "the ", "\ud800"])
 def test_any_question_is_read_in_linear_time(text: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert len(spans_named(text * (1_000_000 // len(text)), NOW)) <= 8
     assert len(named_dates(text * (1_000_000 // len(text)))) <= 16
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 5
 
 
 VIENNA, AUCKLAND = ZoneInfo("Europe/Vienna"), ZoneInfo("Pacific/Auckland")
