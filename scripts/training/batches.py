@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from chats import Chat, Label, Turn, near, place_of
+from chats import Chat, Label, Turn, near, place_of, places_of
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pairs import BESIDE, Pair
@@ -113,8 +113,8 @@ def _example(turn: Turn, chat: str, tokenizer: Tokenizer) -> Example:
         made.claims[begin:end] = _INSIDE
         slot = SLOTS.index(label.slot) if label.slot in SLOTS else -1
         made.stretches.append((begin, end, slot, label.of_user, label.is_new, 1))
-        if label.about and (named := _tokens(turn.text, label.about, made)):
-            made.names_whose[slice(*named)] = 1
+        for place in places_of(turn.text, label.about):
+            made.names_whose[_within(place, made)] = 1
     for begin, *_ in made.stretches:
         made.claims[begin] = _FIRST
     if not turn.is_read:
@@ -136,10 +136,12 @@ def _placed(labels: Sequence[Label], turn: Turn, example: Example) -> Iterator[t
 def _tokens(text: str, value: str, example: Example) -> tuple[int, int] | None:
     if (place := place_of(text, value)) is None:
         return None
-    within = [
-        n for n, (begin, end) in enumerate(example.offsets) if end > begin and begin < place[1] and end > place[0]
-    ]
+    within = _within(place, example)
     return (within[0], within[-1] + 1) if within else None
+
+
+def _within(place: tuple[int, int], example: Example) -> list[int]:
+    return [n for n, (begin, end) in enumerate(example.offsets) if end > begin and begin < place[1] and end > place[0]]
 
 
 def reading_batch(chosen: Sequence[Example], length: int) -> Reading:

@@ -40,15 +40,16 @@ async def told_of(
     async with measured(folder, environment=environment) as (_, client):
         await remember(client, [turn for chat in chats for turn in chat.turns], progress)
         for done, chat in enumerate(chats, start=1):
-            found.append(await _told(client, chat.id))
+            found.append(await _told(client, chat))
             progress("asking", done, len(chats))
     return found
 
 
-async def _told(client: MemoryClient, user_id: str) -> Told:
-    turns = await _turns(client, user_id)
-    profile = await client.request(flow.PROFILE, ProfileRequest(user_id=user_id), patience=_PATIENCE)
-    loops = [await _loops(client, user_id, state) for state in get_args(State)]
+async def _told(client: MemoryClient, chat: Labelled) -> Told:
+    """What is told when a chat ends, as which it is labelled: an appointment of that time is not over then."""
+    turns, ended = await _turns(client, chat.id), max(turn.created_at for turn in chat.turns)
+    profile = await client.request(flow.PROFILE, ProfileRequest(user_id=chat.id, as_of=ended), patience=_PATIENCE)
+    loops = [await _loops(client, chat.id, state) for state in get_args(State)]
     return told_by(turns, profile, loops)
 
 

@@ -149,7 +149,7 @@ def _whose(about: str, value: Place, exchange: Exchange) -> Place | None:
     if not about or about.casefold() in _AUTHOR:
         return None
     if names := _places(exchange.turn, about, _LONGEST_NAME):
-        return named_beside(names, *value, exchange.turn)
+        return named_beside(names, *value, exchange.turn) or names[0]
     if any(_places(text[:LONGEST_BEFORE], about, _LONGEST_NAME) for text in exchange.before):
         return None
     raise LookupError(about)

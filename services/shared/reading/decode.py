@@ -63,7 +63,7 @@ class Stretch:
 def claims_in(logits: Floats, offsets: Sequence[tuple[int, int]], text: str) -> list[Stretch]:
     """The stretches of a text that state something, in their order; `logits` has shape (tokens, len(COLUMNS))."""
     found = list(_apart(logits, "claim", offsets, text))
-    names = list(_runs(_sigmoid(logits[:, _AT["names_whose"]]) > 1 / 2, offsets)) if found else []
+    names = list(_named(_sigmoid(logits[:, _AT["names_whose"]]) > 1 / 2, offsets, text)) if found else []
     return [_stretch(logits, offsets, text, "claim", *run, names) for run in found]
 
 
@@ -117,16 +117,21 @@ def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> It
         yield begun, len(offsets)
 
 
-def _runs(chosen: NDArray[np.bool_], offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    begun = None
-    for place, (begin, end) in enumerate(offsets):
-        if chosen[place] and end > begin:
-            begun = place if begun is None else begun
-        elif begun is not None:
-            yield offsets[begun][0], offsets[place - 1][1]
-            begun = None
-    if begun is not None:
-        yield offsets[begun][0], max(end for _, end in offsets)
+def _named(chosen: NDArray[np.bool_], offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """The words of which a piece names somebody; those with only blanks between them are one name."""
+    held: tuple[int, int] | None = None
+    for place in np.flatnonzero(chosen):
+        if offsets[place][1] == offsets[place][0]:
+            continue
+        begin, end = _whole_words(text, *offsets[place])
+        if held and not text[held[1] : begin].strip():
+            held = held[0], max(held[1], end)
+        else:
+            if held:
+                yield held
+            held = begin, end
+    if held:
+        yield held
 
 
 def _stretch(
@@ -162,15 +167,15 @@ def _stretch(
 
 
 def named_beside(names: Sequence[tuple[int, int]], begin: int, end: int, text: str) -> tuple[int, int] | None:
-    """Who is named in the value, before it in its sentence, behind it there, or before that: the first of these.
+    """Who is named in the value, before it in its sentence, or behind it there: the first of these.
 
-    Of 3,047 labels in turns that name several, this is right of 88 of 100, and whoever is nearest of 83.
+    Who is named in another sentence is mostly somebody else: of 140 claims of chats for which nobody was named nearer,
+    14 were of them.
     """
     within = [name for name in names if begin <= name[0] and name[1] <= end]
-    before = [name for name in reversed(names) if name[0] < begin]
-    here = [name for name in before if not SENTENCE_END.search(text, name[1], begin)]
+    before = [name for name in reversed(names) if name[0] < begin and not SENTENCE_END.search(text, name[1], begin)]
     behind = [name for name in names if name[0] >= end and not SENTENCE_END.search(text, end, name[0])]
-    return next(iter((*within, *here, *behind, *before, *names)), None)
+    return next(iter((*within, *before, *behind)), None)
 
 
 def _inside_logit(tags: Floats) -> Floats:
