@@ -47,7 +47,8 @@ async def told_of(
 
 async def _told(client: MemoryClient, chat: Labelled) -> Told:
     """What is told when a chat ends, as which it is labelled: an appointment of that time is not over then."""
-    turns, ended = await _turns(client, chat.id), max(turn.created_at for turn in chat.turns)
+    turns = await _turns(client, chat.id)
+    ended = max((turn.created_at for turn in chat.turns if turn.created_at), default=None)
     profile = await client.request(flow.PROFILE, ProfileRequest(user_id=chat.id, as_of=ended), patience=_PATIENCE)
     loops = [await _loops(client, chat.id, state) for state in get_args(State)]
     return told_by(turns, profile, loops)

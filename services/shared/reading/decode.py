@@ -120,10 +120,8 @@ def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> It
 def _named(chosen: NDArray[np.bool_], offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
     """The words of which a piece names somebody; those with only blanks between them are one name."""
     held: tuple[int, int] | None = None
-    for place in np.flatnonzero(chosen):
-        if offsets[place][1] == offsets[place][0]:
-            continue
-        begin, end = _whole_words(text, *offsets[place])
+    pieces = (offset for offset, names in zip(offsets, chosen, strict=True) if names and offset[1] > offset[0])
+    for begin, end in (_whole_words(text, *piece) for piece in pieces):
         if held and not text[held[1] : begin].strip():
             held = held[0], max(held[1], end)
         else:
