@@ -86,7 +86,7 @@ def of_whole(logits: Floats, name: Literal["ends", "wish"]) -> float:
 def _apart(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
     """The tokens of each stretch, of which those in parts of one word are one."""
     held: tuple[int, int] | None = None
-    for first, after in _tagged(logits, kind, offsets):
+    for first, after in _tagged(logits, kind, offsets, text):
         begin, _ = _whole_words(text, offsets[first][0], offsets[first][1])
         if held and begin < _whole_words(text, offsets[held[0]][0], offsets[held[1] - 1][1])[1]:
             held = held[0], after
@@ -98,8 +98,8 @@ def _apart(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]], text: 
         yield held
 
 
-def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The tokens of each stretch: the tags are read from left to right, a likely first tag begins another one."""
+def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """The tokens of each stretch: the tags are read from left to right, a likely first tag or a line begins another."""
     start = _AT[f"{kind}:outside"]
     tags = _softmax(logits[:, start : start + len(TAGS)])
     inside = 1 - tags[:, 0]
@@ -108,7 +108,8 @@ def _tagged(logits: Floats, kind: str, offsets: Sequence[tuple[int, int]]) -> It
     begun = None
     for place, (begin, end) in enumerate(offsets):
         goes_on = end > begin and inside[place] > _LEAST
-        if begun is not None and (not goes_on or tags[place, 1] > max(tags[place, 2], inside[place] / 2)):
+        is_first = tags[place, 1] > max(tags[place, 2], inside[place] / 2)
+        if begun is not None and (not goes_on or is_first or "\n" in text[offsets[place - 1][1] : begin]):
             yield begun, place
             begun = None
         if goes_on and begun is None:
@@ -121,7 +122,7 @@ def _named(chosen: NDArray[np.bool_], offsets: Sequence[tuple[int, int]], text: 
     """The words of which a piece names somebody; those with only blanks between them are one name."""
     held: tuple[int, int] | None = None
     pieces = (offset for offset, names in zip(offsets, chosen, strict=True) if names and offset[1] > offset[0])
-    for begin, end in (_whole_words(text, *piece) for piece in pieces):
+    for begin, end in (_whole_words(text, *piece, joined_by="-") for piece in pieces):
         if held and not text[held[1] : begin].strip():
             held = held[0], max(held[1], end)
         else:
@@ -180,13 +181,23 @@ def _inside_logit(tags: Floats) -> Floats:
     return np.asarray(np.logaddexp(tags[:, 1], tags[:, 2]) - tags[:, 0], np.float32)
 
 
-def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The stretch, widened to the words that it cuts, as a tokenizer of word pieces may."""
-    while begin > 0 and text[begin].isalnum() and text[begin - 1].isalnum():
+def _whole_words(text: str, begin: int, end: int, joined_by: str = "") -> tuple[int, int]:
+    """The stretch, widened to the words that it cuts, as a tokenizer of word pieces may; signs may join several."""
+    while begin > 0 and _is_within(text, begin, joined_by):
         begin -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
+    while end < len(text) and _is_within(text, end, joined_by):
         end += 1
     return begin, end
+
+
+def _is_within(text: str, place: int, joined_by: str) -> bool:
+    """Whether a word is on both sides of a place, or, where one is a sign that joins words, on both sides of that."""
+    before, after = text[place - 1], text[place]
+    if before in joined_by:
+        return after.isalnum() and text[place - 2 : place - 1].isalnum()
+    if after in joined_by:
+        return before.isalnum() and text[place + 1 : place + 2].isalnum()
+    return before.isalnum() and after.isalnum()
 
 
 def _softmax(logits: Floats) -> Floats:

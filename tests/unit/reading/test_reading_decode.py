@@ -93,6 +93,21 @@ def test_a_name_is_told_whole_whichever_of_its_pieces_names_somebody(pieces: tup
     assert text[slice(*one.whose)] == "filomena"
 
 
+@pytest.mark.parametrize("piece", ["Bruhl", "Wiś", "niewska"])
+def test_a_name_with_a_hyphen_is_one(piece: str) -> None:
+    text = "dr Wiśniewska-Bruhl on holiday"
+    offsets = [(0, 2), (3, 6), (6, 13), (13, 14), (14, 19), (20, 22), (23, 30)]
+    (one,) = claims_in(logits_of(offsets, text, {"claim": ("holiday",), "names_whose": (piece,)}), offsets, text)
+    assert one.whose is not None
+    assert text[slice(*one.whose)] == "Wiśniewska-Bruhl"
+
+
+def test_a_value_ends_with_its_line() -> None:
+    text = "weight 4950 with dr\nteodozja gone home"
+    stretches = told({"claim": ("4950 with dr\nteodozja gone home",)}, text)
+    assert [text[one.begin : one.end] for one in stretches] == ["4950 with dr", "teodozja gone home"]
+
+
 def test_who_is_named_within_a_value_is_meant() -> None:
     text = "Ann says that Ben is a nurse"
     (one,) = told({"claim": ("Ben is a nurse",), "names_whose": ("Ann", "Ben")}, text)
