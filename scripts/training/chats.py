@@ -96,7 +96,7 @@ def _chat(read: dict[str, Any]) -> Chat:
             tuple(map(_claim, of("claims"))),
             tuple(Label(task["value"]) for task in of("tasks")),
             tuple(Label(label["value"], label["why"]) for label in of("not_claims")),
-            said["id"] in ended,
+            said["id"] in ended or said.get("ends", False),
             said["id"] in wished,
         )
 

@@ -72,6 +72,8 @@ def main() -> int:
     plan = _plan(asked)
     dialogues = read_dialogues(asked.dialogues) if asked.dialogues else []
     pairs = [*read_pairs(CHATS.parent), *pairs_in(asked.chats, {chat.name for chat in held})]
+    if not asked.quick and not asked.only:
+        learned, pairs = learned + read_folder(asked.spoken), pairs + pairs_in(asked.spoken, set())
     material = Material(learned, dialogues, pairs, asked.start)
     trained, curve = _trained(weights, tokenizer, material, plan, asked.work, is_quick=asked.quick)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
@@ -92,6 +94,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/train", description=__doc__)
     parser.add_argument("--output", type=Path, default=SHIPPED, help="file to write; .md and .html stand beside it")
     parser.add_argument("--chats", type=Path, default=CHATS / "learned", help="folder of labelled chats")
+    parser.add_argument("--spoken", type=Path, default=CHATS / "spoken", help="folder of what users alone said")
     parser.add_argument("--unseen", type=Path, help="folder of chats for figures alone")
     parser.add_argument("--dialogues", type=Path, help="further questions, on dialogues of people")
     parser.add_argument("--model", type=Path, help="folder of the plain model; without it that of the wheel")

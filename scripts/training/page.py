@@ -14,7 +14,7 @@ _OF_PAIRS = ("precision", "recall")
 _CARD = """# {version}: what it is, and how well it reads
 
 A low-rank adapter (rank 16) of all-MiniLM-L6-v2 (Apache-2.0) and heads on the states of its tokens: {size:,} bytes.
-`scripts/train` makes it from {chats} chats in `tests/quality/chats/learned` and the labelled sentences in
+`scripts/train` makes it from {chats} chats in `tests/quality/chats` and the labelled sentences in
 `tests/quality`{dialogues}{start}. It may be used as memorybus may.
 
 {held} chats of the same writers were kept apart. Of them, by how sure it is:

@@ -14,7 +14,8 @@ from contracts.v1.claims import Slot
 from services.eval.labels import labelled
 
 FOLDER = Path(__file__).parent / "chats"
-FILES = sorted(FOLDER.glob("*/*.json"))
+FILES = sorted([*FOLDER.glob("learned/*.json"), *FOLDER.glob("unseen/*.json")])
+SPOKEN = sorted(FOLDER.glob("spoken/*.json"))
 CHATS: dict[Path, dict[str, Any]] = {file: json.loads(file.read_text("utf-8")) for file in FILES}
 KINDS = {"fact", "changed", "temporal", "assistant_said", "paraphrase", "multi", "exact", "latest", "no_answer"}
 WHY = {"joke", "question", "hypothetical", "fiction", "quoted", "example"}
@@ -96,6 +97,23 @@ def test_questions_have_evidence_where_there_is_an_answer(chat: dict[str, Any]) 
         assert bool(question["evidence"]) == (question["kind"] != "no_answer"), question
         assert not set(question["evidence"]) & set(question["stale"]), question
         assert question["now"] > chat["turns"][-1]["created_at"], question
+
+
+@pytest.mark.parametrize("file", SPOKEN, ids=lambda file: file.stem)
+def test_what_users_alone_said_is_labelled_in_their_words_and_their_order(file: Path) -> None:
+    chat = json.loads(file.read_text("utf-8"))
+    texts, places = {}, {}
+    for place, turn in enumerate(chat["turns"]):
+        texts[turn["id"]], places[turn["id"]] = turn["text"], place
+    assert 15 <= len(texts) == len(chat["turns"]) <= 40
+    assert {turn["role"] for turn in chat["turns"]} == {"user"}
+    assert set(named_turns(chat)) <= set(texts)
+    for kind in LABELS:
+        assert all(label["value"].strip() and label["value"] in texts[label["turn"]] for label in chat[kind])
+    assert {claim["slot"] for claim in chat["claims"]} <= set(get_args(Slot))
+    assert all(not one["replaces"] or places[one["replaces"]] < places[one["turn"]] for one in chat["claims"])
+    assert all(one["evidence"] and not set(one["evidence"]) & set(one["stale"]) for one in chat["questions"])
+    assert {one["kind"] for one in chat["questions"]} <= KINDS - {"no_answer", "assistant_said"}
 
 
 @pytest.mark.parametrize("half", ["learned", "unseen"])
