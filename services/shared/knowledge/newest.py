@@ -94,8 +94,8 @@ def _single_values(entry: Entry) -> dict[tuple[str, Slot], str]:
 
 
 def _single_claims(entry: Entry) -> dict[tuple[str, Slot], Claim]:
-    """What an entry surely says of what has one value, by whose it is and the slot."""
-    sure = (one for one in entry.claims if one.kind == "fact" and one.confidence >= SURE)
+    """What an entry surely says of what has one value, by whose it is and the slot; of nobody that it does not name."""
+    sure = (one for one in entry.claims if one.kind == "fact" and one.confidence >= SURE and (one.of_user or one.whose))
     return {(_whose(one, entry), one.slot): one for one in sure if not kind_of(one.slot).holds_many}
 
 
