@@ -150,4 +150,4 @@ async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
         said, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode == 0, said.decode()
     assert "kept as number 1" in said.decode()
-    assert "I prefer uv over pip" in said.decode()
+    assert "My package manager is uv" in said.decode()

@@ -147,7 +147,9 @@ def _fact_in(written: str) -> ProposedFact | None:
 def derived_turn_id(turn: Turn) -> str:
     """The id of a turn published without one: the same content at the same stated time is the same turn."""
     at = turn.created_at.isoformat() if turn.created_at else ""
-    parts = (turn.user_id, turn.space, turn.conversation_id, turn.role, turn.speaker or "", at, turn.text)
+    parts = [turn.user_id, turn.space, turn.conversation_id, turn.role, turn.speaker or "", at, turn.text]
+    if turn.persona_id:
+        parts.append(turn.persona_id)
     return str(uuid5(NAMESPACE, "\x1f".join(parts)))
 
 

@@ -29,7 +29,7 @@ _NICE = 10  # a running memorybus goes first
 
 def reindex(
     data: FolderOption = None,
-    embedder: Annotated[str | None, typer.Option(help="minilm, http or fastembed.")] = None,
+    embedder: Annotated[str | None, typer.Option(help="memorybus, minilm, http or fastembed.")] = None,
     embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,
     text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,

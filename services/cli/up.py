@@ -76,7 +76,7 @@ def up(
     opensearch_url: Annotated[str | None, typer.Option(help="OpenSearch for --text-store opensearch.")] = None,
     vector_store: Annotated[str | None, typer.Option(help="Vectors: edge, qdrant, none.")] = None,
     qdrant_url: Annotated[str | None, typer.Option(help="Qdrant for --vector-store qdrant.")] = None,
-    embedder: Annotated[str | None, typer.Option(help="minilm, http, fastembed, none.")] = None,
+    embedder: Annotated[str | None, typer.Option(help="memorybus, minilm, http, fastembed, none.")] = None,
     embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,
     ner: Annotated[str | None, typer.Option(help="Names and key phrases: spacy, none.")] = None,

@@ -35,7 +35,7 @@ from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected, outward
 from services.shared.knowledge.facts import IMPORTANT, Known, by_entity, ids_of, known_of, since
 from services.shared.knowledge.people import Decisions, People
-from services.shared.knowledge.profile import ClaimedFact, kind_of
+from services.shared.knowledge.profile import SOMEBODY, ClaimedFact, kind_of
 from services.shared.lifecycle.decided_claims import claim_at, decided
 from services.shared.lifecycle.fitting import how_many_fit, size_of
 from services.shared.tasks import apart
@@ -74,7 +74,7 @@ async def read(
     entries = await read_told([*said, *former], store)
 
     moment = as_of or datetime.now(UTC)
-    known, people = await apart(lambda: known_of(entries, decisions, as_of, both, moment))
+    known, people = await apart(lambda: known_of(entries, decisions, as_of, both, now=moment))
     return Read(entries, left + more, known, people, decisions)
 
 
@@ -87,7 +87,8 @@ async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
 
 def _shown(known: Known) -> ProfileFact:
     fact, kind = known.fact, kind_of(known.fact.claim.slot)
-    subject = "people" if fact.whose and kind.subject == "profile" else kind.subject
+    is_of_person = fact.whose and known.ref.startswith("person:")
+    subject = "people" if is_of_person and kind.subject == "profile" else kind.subject
     return ProfileFact(
         id=fact.id,
         subject=subject,
@@ -118,12 +119,17 @@ def _former(fact: ClaimedFact) -> FormerValue:
 
 def _cards(facts: tuple[ProfileFact, ...]) -> tuple[Card, ...]:
     """One card for each of whom or what something important is so now, in the order of the facts."""
-    told = [fact for fact in facts if fact.until is None and not fact.is_likely and fact.importance >= IMPORTANT]
+    told = [fact for fact in facts if _is_on_card(fact)]
     cards = by_entity((fact.entity_refs[0], fact.text, fact) for fact in told)
     return tuple(
         Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held))
         for ref, held in cards.items()
     )
+
+
+def _is_on_card(fact: ProfileFact) -> bool:
+    is_so = fact.until is None and not fact.is_likely
+    return is_so and fact.entity_label != SOMEBODY and fact.importance >= IMPORTANT
 
 
 async def shorten_profile(_: ProfileRequest, reply: ProfileReply, room: int) -> ProfileReply:

@@ -97,6 +97,8 @@ class SummaryWriter:
         for place in [place for place in (*self._kept, *self._waiting) if place[1] == user_id]:
             self._kept.pop(place)
             self._waiting.pop(place, None)
+        if self._writing and self._writing[0][1] == user_id:
+            self._writing = None
 
     def _want(self, place: Place, job: _Job) -> None:
         if place in self._failed or self._writing == (place, job.texts):
@@ -130,7 +132,8 @@ class SummaryWriter:
         try:
             return await self._write(place, job)
         except (InvalidSummary, NoAnswer):
-            self._kept.put(place, Kept(Written(), job.texts))
+            if self._writing is not None:  # else they were forgotten meanwhile
+                self._kept.put(place, Kept(Written(), job.texts))
             return "invalid"
         except (ModelFailed, Unavailable):
             self._failed.put(place, True)

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 
 from contracts.ports import Unavailable, UserRecords
 from contracts.v1.entries import Entry
@@ -58,7 +58,7 @@ def _names_in(entry: Entry) -> Iterator[list[str]]:
 def _cards(
     asked: frozenset[str], entries: Sequence[Entry], decisions: Decisions, both: Pairs, as_of: datetime | None
 ) -> list[Card]:
-    known, people = known_of(entries, decisions, as_of, both)
+    known, people = known_of(entries, decisions, as_of, both, now=as_of or datetime.now(UTC))
     held = [its for its in facts_by_entity(known).values() if _is_asked_for(its[0], people, asked)]
     return [_card(its) for its in held[:_MOST_CARDS]]
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
-from contracts.ports import EntryStore, Filters, Key, Scope, Selection, SemanticHit, Unavailable, VectorStore
+from contracts.errors import Unavailable
+from contracts.ports import EntryStore, Filters, Key, LexicalHit, Scope, Selection, SemanticHit, VectorStore
 from contracts.v1.entries import Entry
 from services.retrieve.legs import Legs, Memory, by_id
 from services.shared.lifecycle.lineage import superseded_after, was_rejected
+
+H = TypeVar("H", LexicalHit, SemanticHit)
 
 _LOOKED_AT = 24
 """Later statements of each leg that may have changed something."""
@@ -66,11 +70,19 @@ async def with_former(
         return legs
     lexical = [hit._replace(id=former, neighbours={}) for hit in words for former in then[hit.id]]
     semantic = [hit._replace(id=former) for hit in meanings for former in then[hit.id]]
-    lexical = sorted([*legs.lexical, *lexical], key=lambda hit: -hit.score)
-    semantic = sorted([*legs.semantic, *semantic], key=lambda hit: -hit.cosine)
+    lexical = _once(sorted([*legs.lexical, *lexical], key=lambda hit: -hit.score))
+    semantic = _once(sorted([*legs.semantic, *semantic], key=lambda hit: -hit.cosine))
     return replace(
         legs, lexical=lexical, semantic=semantic, lexical_by_id=by_id(lexical), semantic_by_id=by_id(semantic)
     )
+
+
+def _once(hits: Sequence[H]) -> list[H]:
+    """Each statement once, where it stands first."""
+    first: dict[str, H] = {}
+    for hit in hits:
+        first.setdefault(hit.id, hit)
+    return list(first.values())
 
 
 async def _in_use_then(

@@ -29,6 +29,7 @@ from services.shared.temporal.dates import named_dates
 from services.shared.temporal.time_spans import spans_named, without
 
 _SNIPPET_CHARS = 200
+_LONGEST_SIGN = 4  # bytes in UTF-8
 _LINE = 1000
 """Bytes that an item takes in the context beside its text: when it was said, by whom, its sources."""
 
@@ -110,7 +111,7 @@ def cut_reply(reply: RetrieveReply, room: int) -> RetrieveReply:
     items = tuple(cut(item, room // 2) for item in reply.items[:1])
     context = reply.context
     while context and (excess := len(to_json(context)) - (room - room // 2) + 1) > 0:
-        context = context[: max(0, len(context) - excess)]
+        context = context[: -max(1, excess // _LONGEST_SIGN)]
     return reply.model_copy(update={"items": items, "context": context, "entity_cards": ()})
 
 

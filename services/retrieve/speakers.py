@@ -17,7 +17,7 @@ _KEPT = 60.0  # seconds: no longer than erasing may take
 _MOST_SCOPES = 10_000
 _LATEST = 100
 _PATIENCE = 0.2
-_CAPITALIZED = re.compile(r"\b[A-Z]\w+")
+_WORD = re.compile(r"\b[^\W\d_]\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Speakers:
     async def look_up(self, scope: Scope, question: str, store: EntryStore) -> frozenset[str]:
         """Who speaks in a scope as far as a question may name them: who did last, looked up once a minute at most."""
         known = self._of_late(scope)
-        if known.looked_up or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
+        capitalized = (word for word in _WORD.findall(question) if word[0].isupper())
+        if known.looked_up or not telling_terms(" ".join(capitalized)):
             return known.names
         of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
         try:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry, Status
 from contracts.v1.retrieval import RetrieveRequest
-from services.shared.lifecycle.sayings import as_of, as_there, told_in
+from services.shared.lifecycle.sayings import as_of, as_there, is_said_within, told_in
 from services.shared.temporal.time_spans import Span
 
 _FARTHEST = timedelta(hours=14)
@@ -87,7 +87,10 @@ def said_within(entries: Mapping[str, Entry], times: Sequence[Span]) -> dict[str
 
 
 def _is_within(entry: Entry, span: Span) -> bool:
+    """Of an entry that was said more often than it names, any moment between the first and the last may be one."""
     since, until = span.since, span.until
+    if entry.repeat_count <= len(entry.repeated_in):
+        return is_said_within(entry, since, until)
     zone = (since or until or entry.created_at).tzinfo
     first, last = (as_there(at, entry, zone) for at in (entry.created_at, entry.last_said_at))
     return (since is None or last >= since) and (until is None or first < until)

@@ -17,8 +17,9 @@ import pytest
 import services
 from contracts.ports import Annotation, Unavailable
 from services.shared.annotators import spacy
-from services.shared.annotators.reading import FIGURES, MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
+from services.shared.annotators.reading import MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
 from services.shared.annotators.spacy import SpacyAnnotator
+from services.shared.entities.names import FIGURES
 from tests.annotators import fakes
 
 TALK = "Hey Priya! I moved to Lisbon in March 2024 and the apartment cost $1,200 a month."
@@ -340,6 +341,7 @@ async def test_closing_ends_the_processes_and_tells_who_waits(fake: SpacyAnnotat
 OPEN_AND_WAIT = """
 import asyncio, multiprocessing
 from services.shared.annotators.spacy import SpacyAnnotator
+from services.shared.entities.names import FIGURES
 from tests.annotators import fakes
 
 async def main():

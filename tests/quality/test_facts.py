@@ -13,7 +13,7 @@ from contracts.v1.claims import Reading
 from services.shared.embedders.minilm import BATCH, ReadingMiniLmEmbedder
 from services.shared.knowledge.facts import known_of
 from services.shared.reading.matching import Noted, told_right
-from tests.stores.builders import an_entry
+from tests.stores.builders import NOON, an_entry
 
 HERE = Path(__file__).parent
 FLOORS = {"facts": (0.83, 0.82), "facts_held_out": (0.72, 0.76)}
@@ -55,7 +55,7 @@ async def read(reader: ReadingMiniLmEmbedder, texts: list[str]) -> list[Reading]
 
 def told(text: str, reading: Reading) -> list[str]:
     """The values that a profile tells of it as facts, with whose they are."""
-    known, _ = known_of([an_entry("ann", text, claims=reading.claims)])
+    known, _ = known_of([an_entry("ann", text, claims=reading.claims)], now=NOON)
     return [f"{one.fact.value} {one.fact.whose}" for one in known if one.fact.state == "sure"]
 
 

@@ -176,3 +176,22 @@ def test_of_a_long_text_the_sentences_that_claim_anything_are_compared() -> None
 )
 def test_what_was_said_of_one_code_holds_for_it_alone(one: str, other: str, *, are_two: bool) -> None:
     assert are_of_two_codes(one, other) == are_of_two_codes(other, one) == are_two
+
+
+def test_a_long_message_that_has_nothing_of_it_hides_no_other() -> None:
+    dishes = " ".join(f"I like dish {n}." for n in range(2 * MOST_PAIRS))
+    places = [(dishes.index(f"I like dish {n}."), len(f"I like dish {n}.")) for n in range(2 * MOST_PAIRS)]
+    likes = tuple(Claim(slot="like", value=(at, at + n), sentence=(at, at + n), confidence=0.9) for at, n in places)
+    home = "I live in Porto."
+    of_home = an_entry("ann", home, id="home", claims=(claim(home, "Porto", slot="home"),))
+    new = "I moved to Lisbon."
+    pairs = to_compare([an_entry("ann", dishes, claims=likes), of_home], new, [claim(new, "Lisbon", slot="home")])
+    assert [one.texts for one in pairs] == [(home, new)]
+
+
+def test_a_name_said_again_changes_nothing_that_somebody_is() -> None:
+    text = "My sister Irena marries on 19 December."
+    said = (claim(text, "sister Irena", slot="family"), claim(text, "19 December", slot="event"))
+    new = "Irena's wedding moved to 16 January."
+    (pair,) = to_compare([an_entry("ann", text, claims=said)], new, [claim(new, "16 January", slot="event")])
+    assert pair.claims == said[1:]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.v1.claims import Slot
+from contracts.v1.claims import DecidedClaim, Slot
 from contracts.v1.entries import Entity, Entry
 from services.shared.knowledge.facts import known_of
 from services.shared.knowledge.people import Decisions, People, hash_of, names_of, people_of
@@ -104,7 +105,7 @@ KARL = stating("my brother Karl, too", "my brother Karl", "family", "Karl")
 def test_who_is_meant_by_what_they_are_is_told_where_it_is_clear(
     said: tuple[Entry, ...], topic: str, names: set[str]
 ) -> None:
-    known, people = known_of(said)
+    known, people = known_of(said, now=NOON)
     assert set(names_of(topic, [one.fact for one in known], people)) == names
 
 
@@ -113,7 +114,7 @@ def test_what_was_before_stands_with_the_present_value_of_whom_it_is() -> None:
         stating(f"{who} in {home}", home, "home", who, n)
         for n, (who, home) in enumerate([("Jo", "Ghent"), ("Bo", "Oslo"), ("Jo", "Bruges"), ("Jo", "Ghent")])
     ]
-    known = {one.label: one for one in known_of(homes)[0]}
+    known = {one.label: one for one in known_of(homes, now=NOON)[0]}
     assert {label: one.fact.value for label, one in known.items()} == {"Jo": "Ghent", "Bo": "Oslo"}
     assert [(one.value, one.until) for one in known["Jo"].before] == [("Bruges", NOON + minutes(3))]
     assert (known["Jo"].since, known["Jo"].times) == (NOON + minutes(3), 2)
@@ -121,7 +122,49 @@ def test_what_was_before_stands_with_the_present_value_of_whom_it_is() -> None:
 
 def test_a_pair_that_holds_both_has_two_present_values() -> None:
     both = [stating("Ghent it is", "Ghent", id="a"), stating("and Bruges", "Bruges", at=1, id="b")]
-    one, other = known_of(both, both=[frozenset("ab")])[0]
+    one, other = known_of(both, both=[frozenset("ab")], now=NOON)[0]
     assert {one.fact.value, other.fact.value} == {"Ghent", "Bruges"}
     assert one.fact.until is other.fact.until is None
-    assert len(known_of(both)[0]) == 1
+    assert len(known_of(both, now=NOON)[0]) == 1
+
+
+@pytest.mark.parametrize("fields", [{"speaker": "Me"}, {"claims": (a_claim("I live in Porto", "Porto", whose="I"),)}])
+def test_who_is_called_me_is_the_user_and_no_person(fields: dict[str, Any]) -> None:
+    entry = stating("I live in Porto", "Porto").model_copy(update=fields)
+    known, people = known_of([entry], now=NOON)
+    assert [one.fact.value for one in known] == ["Porto"]
+    assert "me" not in people.by_slug
+
+
+def test_who_is_not_named_has_no_card_and_nothing_before() -> None:
+    unnamed = [
+        an_entry("ann", text, claims=(a_claim(text, home, of_user=False),), created_at=NOON + minutes(n), id=f"e{n}")
+        for n, (text, home) in enumerate([("A colleague lives in Rome.", "Rome"), ("One lives in Oslo.", "Oslo")])
+    ]
+    known, _ = known_of(
+        [unnamed[0].model_copy(update={"status": "superseded", "valid_until": NOON + minutes(1)}), unnamed[1]], now=NOON
+    )
+    assert {(one.fact.value, one.before, one.is_on_card) for one in known} == {("Rome", (), False), ("Oslo", (), False)}
+
+
+def test_a_title_or_a_relation_is_no_first_name() -> None:
+    said = (
+        stating("my boss Dr. Klein", "boss", "colleague", "Dr. Klein"),
+        stating("Aunt Mary", "Aunt", "family", "Aunt Mary"),
+    )
+    known, people = known_of(said, now=NOON)
+    facts = [one.fact for one in known]
+    assert set(names_of("my boss", facts, people)) == {"Dr. Klein", "Klein"}
+    assert set(names_of("my aunt", facts, people)) == {"Aunt Mary"}
+
+
+def test_an_appointment_is_on_the_day_that_was_said_whenever_it_was_confirmed() -> None:
+    text = "My dentist appointment is tomorrow."
+    said = a_claim(text, "tomorrow", "appointment")
+    entry = an_entry("ann", text, created_at=NOON, last_said_at=NOON, claims=(said,))
+    later = NOON + timedelta(days=30)
+    yes = DecidedClaim(slot="appointment", value=said.value, sentence=said.sentence, is_so=True, at=later)
+    confirmed = entry.model_copy(update={"decided_claims": (yes,)})
+    for one in (entry, confirmed):
+        (known,), _ = known_of([one], now=later)
+        assert known.fact.until is not None

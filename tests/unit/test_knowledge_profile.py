@@ -245,3 +245,26 @@ def test_of_whom_a_text_does_not_name_nothing_is_the_user_s_own_or_ends_another(
         (SOMEBODY, "Bruges", None),
         (SOMEBODY, "Ostend", None),
     }
+
+
+def test_a_value_ends_with_no_other_that_only_has_its_signs() -> None:
+    text = "My PIN is 23 and my locker is 1234."
+    said = tuple(
+        Claim(slot=slot, value=(at, at + len(value)), sentence=(0, len(text)), confidence=0.9)
+        for slot, value, at in (("identifier", "23", 10), ("place", "1234", 30))
+    )
+    entry = an_entry("ann", text, claims=said, outdated=("1234",), valid_until=NOON, superseded_by="x")
+    assert {one.value: one.until is not None for one in claimed([entry])} == {"23": False, "1234": True}
+
+
+def test_a_value_is_the_same_whatever_stands_around_it() -> None:
+    said = [stating("home", value, n) for n, value in enumerate(("New York", "New  York", "New York,", "new york"))]
+    (one,) = claimed(said)
+    assert (one.until, len(one.sources)) == (None, 4)
+
+
+def test_what_was_said_later_is_of_no_account_before() -> None:
+    again = tuple(Saying(turn_id=f"t{n}", at=NOON + minutes(n)) for n in (9, 5))
+    entry = stating("home", "Ghent", 0, repeated_in=again, repeat_count=2, last_said_at=NOON + minutes(9))
+    (one,) = claimed([entry], NOON + minutes(6))
+    assert (one.said_at, one.entry.repeat_count) == (NOON + minutes(5), 1)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
 from services.shared.entities.lower_names import with_first_names, with_low_openings
+from services.shared.entities.names import FIGURES
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ CANDIDATES = 8  # phrases that YAKE is asked for, some of which are thrown out
 WORDS_PER_PHRASE = 2
 UNKNOWN_LABEL = 0.5
 _SIGNS = re.compile(r"((?:[^\w\s]|_){16})(?:[^\w\s]|_)+")
-FIGURES = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
-"""Labels that name nothing: what a text is about is said by the others."""
 
 
 class Reader:

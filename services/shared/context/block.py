@@ -20,7 +20,8 @@ from itertools import chain
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
 from services.shared.context.passages import excerpt, passage, snippet, span
-from services.shared.lifecycle.lineage import outdated_facts
+from services.shared.entities.names import FIGURES
+from services.shared.lifecycle.lineage import outdated_facts, rejected_facts
 from services.shared.lifecycle.sayings import zone_there
 from services.shared.privacy.frames import as_stated
 from services.shared.temporal.dates import in_zone
@@ -261,8 +262,11 @@ def _render(lines: Sequence[_Line], head: str) -> str:
 
 
 def _topics_of(entry: Entry) -> list[str]:
+    """What an entry is about, in lower case: no day, hour, number or amount."""
+    measures = {word for one in entry.entities if one.label in FIGURES for word in one.text.casefold().split()}
     names = (*entry.themes, entry.entity_label or "", *(entity.text for entity in entry.entities), *entry.tags)
-    return list(dict.fromkeys(name.casefold() for name in names if name.strip()))
+    topics = dict.fromkeys(name.casefold() for name in names if any(map(str.isalpha, name)))
+    return [topic for topic in topics if not measures.issuperset(topic.split())]
 
 
 def _heading(entry: Entry, topics: Counter[str]) -> str:
@@ -289,9 +293,14 @@ def _label(entry: Entry, now: datetime | None) -> str:
         said += f", so until {in_zone(entry.valid_until, zone).date()}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
     others = _short_ids(entry.conflicts_with)
-    gone = "; ".join(outdated_facts(entry))
+    gone, denied = "; ".join(outdated_facts(entry)), "; ".join(rejected_facts(entry))
     frame = "role play or draft, no fact" if as_stated(entry) != entry.text else ""
-    marks = (frame, others and f"conflicts with {others}", gone and f"so no longer: {gone}")
+    marks = (
+        frame,
+        others and f"conflicts with {others}",
+        gone and f"so no longer: {gone}",
+        denied and f"not so: {denied}",
+    )
     return _labelled((said, who, entry.type, entry.id[:8], sources, *marks))
 
 

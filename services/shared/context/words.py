@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from services.shared.language.analysis import stems
 from services.shared.language.lexicon import WORDS
+from services.shared.language.sentences import NO_ABBREVIATION
 from services.shared.language.traits import words_of
-from services.shared.privacy.own_words import NO_ABBREVIATION
 
 SENTENCE_END = rf"(?<=[.!?…]){NO_ABBREVIATION}[\"'”’)\]*_]*\s+|(?<=[。！？])(?!\Z)|\n+"
 """An expression for what stands between two sentences: none ends after "Dr."."""

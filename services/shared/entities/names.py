@@ -18,6 +18,12 @@ Likeness: TypeAlias = Literal["written", "sound", "vowel", "nickname", "part"]
 FIRST_NAMES = wordlists.words("names", "first names") | wordlists.words("names", "nicknames")
 """Common first names and their short forms, in lower case."""
 
+FIGURES = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
+"""Labels of annotators that name nothing: what a text is about is said by the others."""
+
+KIN = wordlists.words("names", "kin")
+"""What people are to somebody and may be called by, in lower case: mum, aunt, boss."""
+
 _SOUNDS = tuple(
     (re.compile(pattern), said)
     for pattern, said in (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
-from contracts.v1.claims import Change, Claim, Place, Reading, Relation
+from contracts.v1.claims import Change, Claim, Place, Reading, Relation, Slot
 from contracts.v1.entries import Entry
 from services.shared.knowledge.profile import LIKELY, is_outdated
 
@@ -18,6 +19,9 @@ ENDS = 0.15
 """From this on a text may say that something is so no longer, and is compared with what was said before."""
 
 MOST_PAIRS = 24
+_STAYING = frozenset[Slot | None](("name", "birthday", "origin", "family", "partner", "friend", "colleague", "pet"))
+"""Slots whose values mostly are a name, or have one in them: it being said again changes none of them."""
+
 _LONGEST_NEW = 300
 _SHORTEST_WORD = 4
 _FEWEST_WORDS = 2
@@ -86,7 +90,8 @@ def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> l
     """One pair for each sentence of these entries, given the nearest first, of which the new text may end something.
 
     Those claims are meant of whose slot it claims something itself, or of whose value it has a word: where a locker is
-    ends no code of it. What claims nothing itself ("it is over") means the only claim of a sentence.
+    ends no code of it, and that somebody's wedding was moved not that she is a sister. What claims nothing itself ("it
+    is over") means the only claim of a sentence.
     """
     if not new:
         return []
@@ -100,11 +105,15 @@ def to_compare(older: Iterable[Entry], new: str, claims: Collection[Claim]) -> l
     def meant(entry: Entry, here: Sequence[Claim]) -> tuple[Claim, ...]:
         if len(here) == 1 and not claims:
             return tuple(here)
-        return tuple(one for one in here if (one.kind, one.slot) in slots or words & words_of(_value(one, entry)))
+        return tuple(
+            one
+            for one in here
+            if (one.kind, one.slot) in slots or (one.slot not in _STAYING and words & words_of(_value(one, entry)))
+        )
 
-    nearest = list(of.items())[:MOST_PAIRS]
-    pairs = (Pair(entries[id_], at, new, meant(entries[id_], here)) for (id_, at), here in nearest)
-    return [one for one in pairs if one.claims and one.texts[0].strip() and not are_of_two_codes(*one.texts)]
+    pairs = (Pair(entries[id_], at, new, meant(entries[id_], here)) for (id_, at), here in of.items())
+    kept = (one for one in pairs if one.claims and one.texts[0].strip() and not are_of_two_codes(*one.texts))
+    return list(islice(kept, MOST_PAIRS))
 
 
 def are_of_two_codes(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from contracts.v1.entries import Entry
 from services.shared.knowledge.people import Decisions, People, people_of
-from services.shared.knowledge.profile import ME, ClaimedFact, Pairs, claimed, kind_of
+from services.shared.knowledge.profile import ME, SOMEBODY, ClaimedFact, Pairs, claimed, kind_of
 from services.shared.lifecycle.importance import HIGHEST, level_when_told
 from services.shared.temporal.due import due_on
 
@@ -63,8 +63,9 @@ class Known:
 
     @property
     def is_on_card(self) -> bool:
-        """Whether it is so, sure, and important enough for a card."""
-        return self.fact.until is None and self.fact.state == "sure" and self.level >= IMPORTANT
+        """Whether it is so, sure, of somebody who is named, and important enough for a card."""
+        is_so = self.fact.until is None and self.fact.state == "sure"
+        return is_so and self.fact.owner != SOMEBODY and self.level >= IMPORTANT
 
 
 def ids_of(fact: ClaimedFact) -> tuple[str, ...]:
@@ -84,13 +85,14 @@ def known_of(
     decisions: Decisions | None = None,
     as_of: datetime | None = None,
     both: Pairs = (),
-    now: datetime | None = None,
+    *,
+    now: datetime,
 ) -> tuple[list[Known], People]:
     """What the entries of one user tell, up to a moment, the most important first, and of whom.
 
     Of a slot that holds one value the values before stand with the present one. Of two statements in an open conflict,
-    and of a pair that holds `both`, as the user decided, neither ends what the other says. With `now`, an appointment
-    and a deadline are over when the day that their sentence names is.
+    and of a pair that holds `both`, as the user decided, neither ends what the other says. An appointment and a
+    deadline are over when the day that their sentence names is, `now`.
     """
     entries = list(entries)
     in_conflict = _in_conflict(entries)
@@ -100,7 +102,7 @@ def known_of(
     unclear = _unclear(in_conflict, facts)
     known = [
         Known(
-            replace(fact, until=_time_over(fact, now)) if now else fact,
+            replace(fact, until=_time_over(fact, now)),
             refs[fact.owner],
             labels.get(fact.owner, fact.whose or fact.owner),
             before,
@@ -125,23 +127,26 @@ def _most_important_first(known: Known) -> tuple[bool, bool, bool, int, float, s
 
 def _refs(facts: Iterable[ClaimedFact]) -> Mapping[str, str]:
     """By what each is called in keys, whether it is a project or one of the people."""
-    projects = {one.owner for one in facts if kind_of(one.claim.slot).subject == "project"} - {ME}
+    projects = {one.owner for one in facts if kind_of(one.claim.slot).subject == "project"} - {ME, SOMEBODY}
     return {one.owner: f"{'project' if one.owner in projects else 'person'}:{one.owner}" for one in facts}
 
 
 def _with_former(facts: Iterable[ClaimedFact]) -> list[tuple[ClaimedFact, tuple[ClaimedFact, ...]]]:
-    """The facts; of a slot that holds one value those that have ended stand with the latest of the others."""
+    """The facts; of a slot that holds one value those that have ended stand with the latest of the others.
+
+    Of several whom nobody named none takes the place of another.
+    """
     found: list[tuple[ClaimedFact, tuple[ClaimedFact, ...]]] = []
     former: defaultdict[tuple[str, str], list[ClaimedFact]] = defaultdict(list)
     for one in facts:
-        if kind_of(one.claim.slot).holds_many or one.state == "likely":
+        if one.owner == SOMEBODY or kind_of(one.claim.slot).holds_many or one.state == "likely":
             found.append((one, ()))
         else:
             former[one.key].append(one)
     for row in former.values():
         present = [one for one in row if one.until is None] or row[:1]
         found += [(one, ()) for one in present[1:]]
-        found.append((present[0], tuple(one for one in row if one not in present)))
+        found.append((present[0], tuple(one for one in row if one.until is not None and one is not present[0])))
     return found
 
 
@@ -170,7 +175,7 @@ def _time_over(fact: ClaimedFact, now: datetime) -> datetime | None:
     """Until when it is so: until the end of the day that it names, if that is over in any time zone."""
     if fact.until is not None or fact.claim.slot not in _DATED:
         return fact.until
-    day = due_on(fact.text, fact.said_at)
+    day = due_on(fact.text, fact.entry.last_said_at)
     end = datetime.combine(day, time(), UTC) + timedelta(days=1) if day else None
     return end if end and end + _ANYWHERE <= now else None
 

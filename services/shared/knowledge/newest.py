@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contracts.v1.claims import Claim, Slot
 from contracts.v1.entries import Entry
-from services.shared.knowledge.profile import LIKELY, SURE, kind_of
+from services.shared.knowledge.profile import LIKELY, SURE, folded, kind_of
 
 LOOKED_AT = 10
 """Memories from the best on that may go before others."""
@@ -72,7 +72,7 @@ def newest_first(
 
 def _tells_news(newer: Entry, older: Entry) -> bool:
     """Whether the newer one says that a value is new, which the older one lacks."""
-    said = older.text.casefold()
+    said = " ".join(older.text.casefold().split())
     news = (one for one in newer.claims if one.is_new and one.confidence >= LIKELY)
     return any(_value(one, newer) not in said for one in news)
 
@@ -100,7 +100,7 @@ def _single_claims(entry: Entry) -> dict[tuple[str, Slot], Claim]:
 
 
 def _value(claim: Claim, entry: Entry) -> str:
-    return entry.text[slice(*claim.value)].casefold()
+    return folded(entry.text[slice(*claim.value)])
 
 
 def _whose(claim: Claim, entry: Entry) -> str:

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from contracts.v1.claims import Slot
 from contracts.v1.entries import Entry
-from services.shared.entities.names import Likeness, Name, likeness, plain_words_of, relation_of
+from services.shared.entities.names import KIN, Likeness, Name, likeness, plain_words_of, relation_of
 from services.shared.knowledge.profile import ME, ClaimedFact, slug_of
 
 Decisions: TypeAlias = Mapping[frozenset[str], bool]
@@ -98,7 +98,7 @@ def people_of(
     """Those whom the facts of a user are about, and whom an annotator found by name in their entries."""
     everybody: defaultdict[str, _Known] = defaultdict(_Known)
     users: set[str] = set()
-    facts = [one for one in facts if one.whose and one.state == "sure"]
+    facts = [one for one in facts if one.owner != ME and slug_of(one.whose) and one.state == "sure"]
     for fact in facts:
         everybody[slug_of(fact.whose)].relations |= {fact.claim.slot} & RELATIONS
     for name, entry in _named(facts, entries):
@@ -235,4 +235,12 @@ def _called(owner: str, people: People) -> Iterator[str]:
     names = people.by_slug[owner].names.values() if owner in people.by_slug else ()
     yield from names
     firsts = Counter(words[0] for one in people.persons if (words := plain_words_of(one.label)))
-    yield from (name.split()[0] for name in names if firsts[plain_words_of(name)[0]] == 1)
+    for first in filter(None, map(_first_word, names)):
+        if firsts[plain_words_of(first)[0]] == 1 and first.casefold() not in KIN:
+            yield first
+
+
+def _first_word(name: str) -> str:
+    """The first word of a name behind its titles, as it is written; none of one without letters."""
+    plain = plain_words_of(name)[:1]
+    return next((word for word in name.split() if plain and plain_words_of(word)[:1] == plain), "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ from contracts.v1.claims import Change, Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
 from services.shared.lifecycle.lineage import outdated_facts, was_rejected
+from services.shared.lifecycle.sayings import as_of as known_then
 
 SURE, LIKELY = 0.44, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader
@@ -33,6 +34,7 @@ SOMEBODY = "somebody"
 
 _Value: TypeAlias = tuple[str, str, str]
 _NOT_SLUG = re.compile(r"[^\w]+")
+_AROUND = " .,;:!?'\"()–—-"
 
 
 class Kind(NamedTuple):
@@ -122,7 +124,7 @@ class ClaimedFact:
     @property
     def folded(self) -> _Value:
         """Whose it is, of what it gives a value, and that value, however it is written."""
-        return *self.key, self.value.casefold()
+        return *self.key, folded(self.value)
 
     @property
     def sources(self) -> tuple[Entry, ...]:
@@ -133,6 +135,11 @@ class ClaimedFact:
     def state(self) -> Literal["sure", "likely"]:
         """Whether it is told as a fact."""
         return "sure" if self.claim.confidence >= SURE else "likely"
+
+
+def folded(value: str) -> str:
+    """A value whatever its case, its blanks, and the signs around it."""
+    return " ".join(value.split()).strip(_AROUND).casefold()
 
 
 def slug_of(name: str) -> str:
@@ -157,19 +164,21 @@ def claimed(
     rejected, ends = _rejected(entries, names), _ends(entries, as_of)
     newer: defaultdict[tuple[str, str], list[ClaimedFact]] = defaultdict(list)
     told: dict[tuple[str, str, str, str], ClaimedFact] = {}
+    said_again: defaultdict[tuple[str, str, str, str], dict[str, Entry]] = defaultdict(dict)
     for one in sorted(_stated(entries, as_of, names), key=_place, reverse=True):
         one = _changed(one, ends.get(one.entry.id, ()))
         again = (*one.folded, one.state)
         if one.folded in rejected and max(one.said_at, one.decided or one.said_at) <= rejected[one.folded]:
             continue
-        if (latest := told.get(again)) is not None:
-            told[again] = replace(latest, again=(*latest.again, one.entry))
+        if again in told:
+            said_again[again].setdefault(one.entry.id, one.entry)
             continue
         if one.state == "sure" and one.owner != SOMEBODY and not kind_of(one.claim.slot).holds_many:
             one = _ended(one, newer[one.key], partners)
             newer[one.key].append(one)
         told[again] = one
     facts = {again[:3] for again, one in told.items() if one.state == "sure" and one.until is None}
+    told |= {again: replace(told[again], again=tuple(others.values())) for again, others in said_again.items()}
     return [one for again, one in told.items() if one.state == "sure" or again[:3] not in facts]
 
 
@@ -182,38 +191,30 @@ def _partners(pairs: Pairs) -> Mapping[str, Collection[str]]:
     return partners
 
 
-def _ended(one: ClaimedFact, newer: Iterable[ClaimedFact], partners: Mapping[str, Collection[str]]) -> ClaimedFact:
+def _ended(one: ClaimedFact, newer: Sequence[ClaimedFact], partners: Mapping[str, Collection[str]]) -> ClaimedFact:
     """It with when another value took its place; of the `newer` values the last is the oldest."""
     beside = partners.get(one.entry.id, ())
-    after = [other.said_at for other in newer if other.entry.id not in beside]
-    if not after:
-        return one
-    return replace(one, until=min(one.until, after[-1]) if one.until else after[-1])
+    after = next((other.said_at for other in reversed(newer) if other.entry.id not in beside), None)
+    return replace(one, until=min(filter(None, (one.until, after)))) if after else one
 
 
 def _place(one: ClaimedFact) -> tuple[datetime, str, tuple[int, int], float]:
     return one.said_at, one.entry.id, one.claim.value, one.claim.confidence
 
 
-def _said_at(entry: Entry, as_of: datetime | None) -> datetime:
-    """When it was said last, up to a moment."""
-    if as_of is None or entry.last_said_at <= as_of:
-        return entry.last_said_at
-    return max((one.at for one in entry.repeated_in if one.at <= as_of), default=entry.created_at)
-
-
 def _stated(entries: Iterable[Entry], as_of: datetime | None, names: Mapping[str, str]) -> Iterator[ClaimedFact]:
     for entry in entries:
         if not _counts(entry) or (as_of is not None and entry.created_at > as_of):
             continue
+        then = known_then(entry, as_of)
         for claim, decided in _obeying(entry):
             until = _until(entry, entry.text[slice(*claim.value)])
             until = None if until and as_of and until > as_of else until
-            said_at = _said_at(entry, as_of)
+            said_at = then.last_said_at
             if decided and until is None and (as_of is None or decided <= as_of):
                 said_at = max(said_at, decided)
             whose, owner = _owner(claim, entry, names)
-            yield ClaimedFact(entry, claim, whose, owner, said_at, until, decided)
+            yield ClaimedFact(then, claim, whose, owner, said_at, until, decided)
 
 
 def _counts(entry: Entry) -> bool:
@@ -230,7 +231,12 @@ def _until(entry: Entry, value: str) -> datetime | None:
 
 def is_outdated(entry: Entry, value: str) -> bool:
     """Whether a value in an entry is so no longer, while the rest of the entry is: it was not said again since."""
-    return any(value in gone for gone in outdated_facts(entry))
+    return any(_is_part_of(value, gone) for gone in outdated_facts(entry))
+
+
+def _is_part_of(value: str, whole: str) -> bool:
+    """Whether a value is another one or whole words of it, as another reader may have cut it."""
+    return value == whole or re.search(rf"(?<!\w){re.escape(value)}(?!\w)", whole) is not None
 
 
 def _obeying(entry: Entry) -> Iterator[tuple[Claim, datetime | None]]:
@@ -269,7 +275,7 @@ def _rejected(entries: Iterable[Entry], names: Mapping[str, str]) -> dict[_Value
         for one in entry.decided_claims:
             if not one.is_so and one.claim.is_within((0, len(entry.text))):
                 _, owner = _owner(one.claim, entry, names)
-                value = owner, one.slot, entry.text[slice(*one.value)].casefold()
+                value = owner, one.slot, folded(entry.text[slice(*one.value)])
                 found[value] = max(one.at, found.get(value, one.at))
     return found
 

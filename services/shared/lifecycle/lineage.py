@@ -79,6 +79,12 @@ def outdated_facts(entry: Entry) -> tuple[str, ...]:
     return entry.outdated if changed_in_part_by(entry) else ()
 
 
+def rejected_facts(entry: Entry) -> tuple[str, ...]:
+    """The texts of what an entry says and its user decided is not so."""
+    rejected = (one.claim for one in entry.decided_claims if not one.is_so)
+    return tuple(entry.text[slice(*one.value)] for one in rejected if one.is_within((0, len(entry.text))))
+
+
 def superseded_after(entry: Entry, moment: datetime) -> bool:
     """Whether an entry that is superseded now was in use at a moment."""
     until = entry.valid_until if entry.status == "superseded" else None

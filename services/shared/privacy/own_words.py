@@ -16,18 +16,11 @@ from typing import NamedTuple
 from services.shared.entities.names import FIRST_NAMES
 from services.shared.language import wordlists
 from services.shared.language.bounded import masked
+from services.shared.language.sentences import NO_ABBREVIATION
 from services.shared.privacy.wordings import alternatives, compiled, slots
 
 _Span = tuple[int, int]
 
-
-def _not_after(section: str) -> str:
-    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("pasted", section))
-
-
-_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))"
-NO_ABBREVIATION = rf"(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER}"
-"""A condition on a place in a text: no "Dr." stands before it, no "e.g.", and no "No." before a number."""
 
 SENTENCE_END = rf"(?<=[.!?;\n]){NO_ABBREVIATION}\s+"
 """Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""

@@ -63,12 +63,13 @@ def is_held(entry: Entry) -> bool:
 def valued(entry: Entry, now: datetime, ageing: Ageing) -> Valued:
     """What an entry is worth to its user at this moment.
 
-    That is the cached total of its last retrieval, computed anew with relevance 0 where there is none or it is older
-    than 24 hours.
+    That is the sum of relevance, recency and importance: those of its last retrieval, or with relevance 0 those of now
+    where there is none or it is older than 24 hours. The total of a retrieval weighs them otherwise.
     """
     scores = scores_of(entry, now, ageing)
     fresh = None if scores is entry.last_scores else scores
-    return Valued(entry.user_id, entry.id, scores.total, entry.last_said_at, is_protected(entry), fresh)
+    total = scores.relevance + scores.recency + scores.importance
+    return Valued(entry.user_id, entry.id, total, entry.last_said_at, is_protected(entry), fresh)
 
 
 def trim(entries: Sequence[Valued], *, cap: int) -> Trim:

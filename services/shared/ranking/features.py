@@ -19,6 +19,7 @@ from services.shared.entities.identifiers import Identifier, identifiers_in, nam
 from services.shared.entities.names import Name
 from services.shared.language import wordlists
 from services.shared.language.analysis import is_english, telling_terms
+from services.shared.language.language import STOP_WORDS
 from services.shared.language.spelling import TITLES
 from services.shared.language.traits import (
     FIRST_PERSON,
@@ -41,9 +42,12 @@ _NOBODY = -1
 _MOST_NAMED = 16
 """So many names are in a question that is about somebody; one with more is a list."""
 
-_NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
+_NAME = re.compile(r"\b(\w+)\s++(?=([^\W\d_]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
 _NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
+_ALSO_WORDS = STOP_WORDS["english"].union(*(wordlists.words("names", of) for of in ("times", "also words")))
+"""What is a name only where it is written as one."""
+
 _MENTIONED_AS = {line.split()[0]: frozenset(line.split()) for line in wordlists.sections("names")["mentioned as"]}
 _OF_MINE = re.compile(rf"\b(?:my|our) (?:\w+ )?({'|'.join(_MENTIONED_AS)})(?:'?s)?\b")
 _ALONE: Mapping[int, str] = {}
@@ -322,9 +326,13 @@ _keys_of = ByText(_keys)
 
 def named_speakers(question: str, speakers: Collection[str]) -> dict[str, int]:
     """The speakers whose name, or first name, is in the question, with the place of that word."""
-    said = [token.lower().removesuffix("'s") for token in TOKEN.findall(question)]
+    said: dict[str, int] = {}
+    for place, token in enumerate(TOKEN.findall(question)):
+        name = token.lower().removesuffix("'s")
+        if name not in _ALSO_WORDS or (place and token[0].isupper()):
+            said.setdefault(name, place)
     first = {speaker: words[0].lower() for speaker in speakers if (words := TOKEN.findall(speaker))}
-    return {speaker: said.index(name) for speaker, name in first.items() if name in said}
+    return {speaker: said[name] for speaker, name in first.items() if name in said}
 
 
 def that_tell(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
@@ -346,9 +354,11 @@ def in_first_person(question: str, speakers: Collection[str]) -> str:
     asked, named = question, named_speakers(question, speakers)
     for speaker, place in named.items():
         whose, who = ("my", "I") if place == min(named.values()) else ("your", "you")
-        name = "|".join(sorted({re.escape(speaker), re.escape(TOKEN.findall(speaker)[0])}, key=len, reverse=True))
-        question = re.sub(rf"\b(?:{name})['’]s?\b", whose, question, flags=re.IGNORECASE)
-        question = re.sub(rf"\b(?:{name})\b", who, question, flags=re.IGNORECASE)
+        first = TOKEN.findall(speaker)[0]
+        name = "|".join(sorted({re.escape(speaker), re.escape(first)}, key=len, reverse=True))
+        case = re.NOFLAG if first.lower() in _ALSO_WORDS else re.IGNORECASE
+        question = re.sub(rf"\b(?:{name})['’]s?\b", whose, question, flags=case)
+        question = re.sub(rf"\b(?:{name})\b", who, question, flags=case)
     if len(named) == 1:
         for third, first in _IN_FIRST_PERSON:
             question = third.sub(first, question)

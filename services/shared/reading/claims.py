@@ -16,7 +16,7 @@ _LEAST_SURE = 0.25
 """What is less likely is no claim: three of four would be wrong."""
 
 _LONGEST_SENTENCE = 240
-_EDGES = re.compile(r"^[\s,;:.!?()\"'–-]+|[\s,;:.!?(\"'–-]+$")
+_SAYS = re.compile(r"[^\s,;:.!?()\"'–-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _claims(
 def _sure(found: Sequence[Stretch], text: str, calibration: Calibration) -> Iterator[tuple[Stretch, float]]:
     for one in found:
         sure = calibration.of(one.signs)
-        if sure >= _LEAST_SURE and _EDGES.sub("", text[one.begin : one.end]):
+        if sure >= _LEAST_SURE and _SAYS.search(text, one.begin, one.end):
             yield one, round(sure, 3)
 
 
@@ -90,9 +90,20 @@ def _around(place: Place, text: str, sentences: Sequence[Place]) -> Place:
     begin = max((begin for begin, _ in sentences if begin <= place[0]), default=0)
     end = min((end for _, end in sentences if end >= place[1]), default=len(text))
     if end - begin > _LONGEST_SENTENCE:
-        begin, end = max(begin, place[0] - _LONGEST_SENTENCE // 2), min(end, place[1] + _LONGEST_SENTENCE // 2)
+        around = max(begin, place[0] - _LONGEST_SENTENCE // 2), min(end, place[1] + _LONGEST_SENTENCE // 2)
+        begin, end = _of_whole_words(text, around, (begin, end), place)
     said = text[begin:end]
     return begin + len(said) - len(said.lstrip()), end - len(said) + len(said.rstrip())
+
+
+def _of_whole_words(text: str, around: Place, sentence: Place, place: Place) -> Place:
+    """A stretch of a sentence around a place, without the words that it cuts at its edges."""
+    begin, end = around
+    if begin > sentence[0] and (blank := text.find(" ", begin, place[0])) >= 0:
+        begin = blank
+    if end < sentence[1] and (blank := text.rfind(" ", place[1], end)) >= 0:
+        end = blank
+    return begin, end
 
 
 def _fact(one: Stretch, sure: float, text: str, sentences: Sequence[Place]) -> Claim:

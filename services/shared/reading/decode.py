@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.v1.claims import Relation, Slot
+from services.shared.language.sentences import NO_ABBREVIATION
 
 Floats = NDArray[np.float32]
 
@@ -38,7 +39,7 @@ SIGNS = 6
 
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _SLOT = slice(_AT["slot:name"], _AT["slot:name"] + len(SLOTS))
-SENTENCE_END = re.compile(r"[.!?;]+(?=\s)|\n+")
+SENTENCE_END = re.compile(rf"[.!?;]+(?=\s){NO_ABBREVIATION}|\n+")
 _LEAST = 0.3
 """How likely a token must be inside for a stretch to begin or go on."""
 

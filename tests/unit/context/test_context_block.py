@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import TokenCounter
+from contracts.v1.claims import DecidedClaim
 from contracts.v1.entries import Entity, Entry
 from services.shared.context.block import HEAD, LONGEST, TAIL, Assembled, ago, assemble
 from services.shared.context.echoes import memories_in, without_blocks, without_memories
 from services.shared.language.analysis import telling_terms
 from services.shared.tokens import Cl100kCounter
+from tests.claims import a_claim
 
 MOMENT = datetime(2026, 2, 1, 10, tzinfo=UTC)
 
@@ -454,3 +456,18 @@ def test_no_memory_tells_what_was_so_before_in_the_words_of_the_block(mark: str)
 def test_brackets_that_are_no_mark_of_the_block_stay() -> None:
     for text in ("see [1] and [before lunch]", "x[before] = 1: done", "[beforehand: pack]", "a list [a: b]"):
         assert text in block(an_entry(text=text)).context
+
+
+def test_no_number_day_or_amount_is_a_topic() -> None:
+    labels = {"34": "CARDINAL", "4 January": "DATE"}
+    figures = tuple(Entity(text=text, label=label, confidence=0.9) for text, label in labels.items())
+    entries = [an_entry(n, f"It is {n}.", entities=figures, tags=("34", "january", "12:30")) for n in range(2)]
+    assert "## about" not in block(*entries).context
+
+
+def test_what_its_user_says_is_not_so_stands_before_the_message() -> None:
+    text = "I'm allergic to walnuts."
+    said = a_claim(text, "walnuts", "allergy")
+    at = datetime(2026, 2, 3, tzinfo=UTC)
+    decided = (DecidedClaim(slot="allergy", value=said.value, sentence=said.sentence, is_so=False, at=at),)
+    assert "not so: walnuts" in block(an_entry(1, text, claims=(said,), decided_claims=decided)).context

@@ -117,3 +117,9 @@ def test_trimming_is_deterministic_exact_and_done_once(
 def test_what_was_said_again_counts_by_the_last_time() -> None:
     entries = [an_entry(0, age=300 * DAY, last_said_at=NOW - DAY), an_entry(1, age=2 * DAY)]
     assert [entry.id for entry in chosen(entries, 1).victims] == ["e001"]
+
+
+def test_what_a_question_found_stays_before_what_none_asked_for() -> None:
+    weighed = Scores(relevance=0.95, recency=0.99, importance=0.5, total=1.025, computed_at=NOW - timedelta(hours=1))
+    entries = [an_entry(0, last_scores=weighed), an_entry(1, age=timedelta(hours=1))]
+    assert [one.id for one in chosen(entries, 1).victims] == ["e001"]

@@ -474,3 +474,23 @@ def test_a_name_is_not_looked_for_in_what_was_superseded_where_others_mention_it
 ) -> None:
     found = unlike(question, "My manager is Olaf now.", other)
     assert of_the_former(replace(found, former={found.entries[0].id: [an_entry("ann", "My manager is Petra.")]})) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("How will Anna get to Rome?", "How will I get to Rome?"),
+        ("Will it rain in Porto?", "Will it rain in Porto?"),
+        ("When may Tom start?", "When may I start?"),
+        ("Where does Will live?", "Where does I live?"),
+    ],
+)
+def test_a_name_that_is_a_word_is_one_only_where_it_is_written_so(question: str, asked: str) -> None:
+    assert in_first_person(question, {"Will", "May Chen", "Anna", "Tom"}) == asked
+
+
+@pytest.mark.parametrize(
+    "question", ["Where does  Petra live?", "Where does\nPetra live?", "Who is Łukasz?", "Is Élodie in?"]
+)
+def test_a_name_is_seen_behind_any_blanks_and_in_any_letters(question: str) -> None:
+    assert names_strangers(Found(question, [], [an_entry("ann", "We rowed home.")]))

@@ -131,3 +131,35 @@ def test_texts_of_all_kinds_are_read_quickly(text: str) -> None:
     claims = reading_of(logits, offsets, text, SURE).claims
     assert time.thread_time() - started < 2
     assert all(0 <= claim.value[0] < claim.value[1] <= len(text) for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("I saw Dr. Klein on Tuesday. It rains.", "I saw Dr. Klein on Tuesday."),
+        ("So. I moved to St. Louis on Tuesday! Yes.", "I moved to St. Louis on Tuesday!"),
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(text: str, sentence: str) -> None:
+    (one,) = read(text, {"claim": ("Tuesday",)})
+    assert text[slice(*one.sentence)] == sentence
+
+
+def test_a_long_sentence_is_cut_between_words() -> None:
+    text = (
+        "and then it went on and on without an end in sight " * 20
+        + "in Ghent "
+        + "where nobody ever ends what they say " * 20
+    )
+    (one,) = read(text, {"claim": ("Ghent",)})
+    cut = text[slice(*one.sentence)]
+    assert len(cut) < 300
+    assert set(cut.split()) <= set(text.split())
+
+
+def test_blanks_within_a_value_are_gone_through_once() -> None:
+    text = f"My name is Anna{' ' * 30_000}Schmidt"
+    offsets = [(0, 0), (11, 15), (len(text) - 7, len(text)), (0, 0)]
+    started = time.thread_time()
+    reading_of(logits_of(offsets, text, {"claim": (text[11:],)}), offsets, text, SURE)
+    assert time.thread_time() - started < 1
