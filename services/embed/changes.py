@@ -164,11 +164,14 @@ class Lineage:
         """What follows from how an entry is related to older ones; what its user decided is left alone."""
         related = {one.older.id for one in judged}
         compared = {one.id for one in older}
-        free = tuple(id_ for id_ in _named_if_edited(new) if id_ in compared - related)
         is_open = await undecided(new, related, self._store)
         found = [one for one in judged if one.older.id in is_open]
         supersedes = tuple(one.older.id for one in found if one.changes and self._is_put_away(one.older))
         conflicts = tuple(one.older.id for one in found if one.older.id not in supersedes)
+        doubtful = {*new.supersedes} - {*supersedes}  # changed for certain before it was corrected
+        free = tuple(
+            id_ for id_ in _named_if_edited(new) if id_ in compared and (id_ not in related or id_ in doubtful)
+        )
         return Verdict(tuple(change for one in found for change in one.changes), supersedes, conflicts, free)
 
     def _is_put_away(self, older: Entry) -> bool:

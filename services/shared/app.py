@@ -10,10 +10,11 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 from contracts.envelope import Message
-from contracts.errors import Unavailable
+from contracts.errors import Unavailable, UnusableStore
 from contracts.flow import FLOW, Answer
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators.spacy import SpacyAnnotator
@@ -321,6 +322,7 @@ class Host:
         if self.settings.text_store == "opensearch":
             return await open_opensearch(self.settings)
         make_folder(self.settings.data)
+        check_not_emptied(self.settings.sqlite_path, self.settings.vectors_path)
         durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
         return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
 
@@ -352,6 +354,19 @@ def complete(message: type[Message]) -> None:
     for kind in message.__subclasses__():
         kind.model_rebuild()
         complete(kind)
+
+
+def check_not_emptied(file: Path, vectors: Path) -> None:
+    """Refuse a file of memories without a byte in it, where vectors of memories stand beside it.
+
+    Raises:
+        UnusableStore: it is one.
+    """
+    if file.exists() and not file.stat().st_size and vectors.is_dir() and any(vectors.iterdir()):
+        raise UnusableStore(
+            f"{file} is empty, but there are vectors of memories in {vectors}: restore a backup of the file, "
+            "or move the vectors away to begin with no memories"
+        )
 
 
 async def open_opensearch(settings: Settings) -> TextStore:

@@ -14,9 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
+from contracts.errors import UnusableStore
 from contracts.v1.turns import Turn
 from services.bench.process import up_process
 from services.runtime import refuse_unshared_stores, running
+from services.shared.app import check_not_emptied
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
@@ -131,6 +133,17 @@ def test_a_folder_in_which_nothing_can_be_written_is_told_from_one_in_use(
     monkeypatch.setattr("services.shared.instance.fcntl.flock", refuse)
     with pytest.raises(FolderUnusable, match=reason):
         FolderLock(tmp_path).acquire()
+
+
+def test_a_file_that_was_emptied_beside_its_vectors_is_refused(tmp_path: Path) -> None:
+    file, vectors = tmp_path / "memory.sqlite3", tmp_path / "vectors"
+    file.touch()
+    check_not_emptied(file, vectors)
+    (vectors / "some").mkdir(parents=True)
+    with pytest.raises(UnusableStore, match="is empty, but there are vectors"):
+        check_not_emptied(file, vectors)
+    file.write_bytes(b"SQLite")
+    check_not_emptied(file, vectors)
 
 
 def test_a_disk_without_room_is_refused_before_anything_is_opened(tmp_path: Path) -> None:

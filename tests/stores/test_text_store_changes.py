@@ -15,6 +15,7 @@ from contracts.v1.claims import Change, Reading, Relation
 from contracts.v1.entries import Entry
 from services.embed import changes
 from services.embed.changes import Rules
+from services.shared.knowledge.changes import UNSURE
 from services.shared.lifecycle.lineage import conflict_key
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, claim
 from tests.apps.settling import settle
@@ -323,6 +324,23 @@ async def test_what_a_corrected_statement_does_not_change_any_more_comes_back(
         assert is_.supersedes == (() if is_back else (old.id,))
         assert [one.entry_id for one in is_.changes] == ([] if is_back else [old.id])
         assert (was.superseded_by, was.embedding_state) == ((None, "ready") if is_back else (new.id, "pending"))
+
+
+async def test_what_a_corrected_statement_only_may_change_is_in_use_and_a_conflict(
+    text_store: TextStore, user: str
+) -> None:
+    corrected = "I've just started at Siemens in Ulm."
+    knows = {**WORK, corrected: Reading((claim(corrected, "Siemens", "employer", is_new=True),))}
+    doubt = {(BOSCH, corrected): Relation(1 - UNSURE, 0, 0, UNSURE)}
+    desk = Desk(text_store, FakeReader(updates=[(BOSCH, SIEMENS)], relations=doubt, knows=knows))
+    pair = old, new = await said(text_store, user, BOSCH, SIEMENS)
+    await desk.digest(pair)
+    await desk.update(new, text=corrected)
+    for _ in range(2):
+        await desk.digest([new])
+        was, is_ = await current(text_store, *pair)
+        assert (was.status, was.superseded_by, was.outdated) == ("active", None, ())
+        assert (is_.supersedes, is_.changes, is_.conflicts_with) == ((), (), (old.id,))
 
 
 @pytest.mark.parametrize("corrected", [0, 1])

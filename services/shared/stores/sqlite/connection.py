@@ -87,7 +87,9 @@ def translated(error: BaseException) -> BaseException:
     if code in _PASSING:
         return Unavailable(f"{_PASSING[code]} ({error})")
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return UnusableFile(f"the file is damaged or no database: restore a backup, or choose another folder ({error})")
+        return UnusableFile(
+            f"memory.sqlite3 is damaged or no database: restore a backup, or choose another folder ({error})"
+        )
     return error
 
 
