@@ -353,6 +353,8 @@ async def _ask_what_holds(chat: Chat, done: str = "") -> CommandReply:
     if not open_:
         return chat.reply(done or "Nothing that I remember contradicts itself, as far as I can tell.")
     words = f"{done} {open_[0].question} Say “keep the newer memory”, “keep the older memory” or “keep both memories”."
+    if len(open_) > 1:
+        words += f" Then {'one more' if len(open_) == 2 else f'{len(open_) - 1} more'} to decide."
     return chat.reply(words.strip(), await entries_of(chat, [open_[0].newer.id, open_[0].older.id]))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -135,8 +136,8 @@ def _value(said: _Said, turn: str) -> Place | None:
     """Where the turn has the value, within the words that are said to be its sentence."""
     values = _places(turn, said.value.strip(" .,;:"), _LONGEST_VALUE)
     sentences = _places(turn, said.sentence, _LONGEST_SENTENCE) if values else []
-    within = (value for begin, end in sentences for value in values if begin <= value[0] and value[1] <= end)
-    return next(within, None)
+    firsts = ((values[place], end) for begin, end in sentences if (place := bisect(values, (begin, -1))) < len(values))
+    return next((value for value, end in firsts if value[1] <= end), None)
 
 
 def _whose(about: str, value: Place, exchange: Exchange) -> Place | None:
