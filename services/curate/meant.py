@@ -190,7 +190,8 @@ async def names_meant(said: Said) -> list[str]:
     if not topic.casefold().startswith(_OWN) or await is_hidden(said.store, said.request.user_id):
         return []
     entries = [entry for status in _STATUSES for entry in await _newest(said, None, status)]
-    known, people = await apart(known_of, entries, await read_decisions(said.request.user_id, said.store))
+    decisions = await read_decisions(said.request.user_id, said.store)
+    known, people = await apart(known_of, entries, decisions, now=datetime.now(UTC))
     return names_of(topic, [one.fact for one in known], people)
 
 
