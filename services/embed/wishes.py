@@ -16,8 +16,9 @@ from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.paging import pages
 
-SURE = 0.85
-"""From so sure a reading on it is a wish: of 850 messages that only sound like one seven are taken for it."""
+SURE = 0.9
+"""From so sure a reading on it is a wish: of 900 messages that only sound like one, of writers it never met, 17 are
+taken for it, and hardly one of those that do not. It cannot be undone, so a wish is rather missed."""
 
 Forget = Callable[[Entry], Awaitable[None]]
 """Forgets an entry with all that says it; one that is gone already is no error."""

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry, Status
 from contracts.v1.retrieval import RetrieveRequest
-from services.shared.lifecycle.sayings import as_of, as_there, is_said_within, told_in
+from services.shared.lifecycle.lineage import as_of
+from services.shared.lifecycle.sayings import as_there, is_said_within, told_in
 from services.shared.temporal.time_spans import Span
 
 _FARTHEST = timedelta(hours=14)

@@ -12,7 +12,7 @@ from services.shared.embedders.minilm import ReadingMiniLmEmbedder
 from services.shared.settings import Settings
 
 HERE = Path(__file__).parent
-FLOORS = {"changes": (0.89, 0.67), "changes_held_out": (0.73, 0.54)}
+FLOORS = {"changes": (0.9, 0.7), "changes_held_out": (0.83, 0.62)}
 """Least precision and recall, a little below what was measured when they were set."""
 FILES = [HERE / f"{name}.tsv" for name in FLOORS]
 

@@ -16,7 +16,7 @@ from services.shared.reading.matching import Noted, told_right
 from tests.stores.builders import NOON, an_entry
 
 HERE = Path(__file__).parent
-FLOORS = {"facts": (0.83, 0.82), "facts_held_out": (0.72, 0.76)}
+FLOORS = {"facts": (0.83, 0.78), "facts_held_out": (0.67, 0.78)}
 """Least precision and recall, a little below what was measured when they were set."""
 FILES = [HERE / f"{name}.tsv" for name in FLOORS]
 

@@ -14,7 +14,8 @@ from tests.quality.test_labelled_chats import WHY
 HERE = Path(__file__).parent
 SENTENCES = sorted((HERE / "sentences").glob("*.jsonl"))
 PAIRS = sorted((HERE / "pairs").glob("*.jsonl"))
-BLIND_WISHES, BLIND_PAIRS = HERE / "blind_wishes.jsonl", HERE / "blind_pairs.jsonl"
+BLIND_WISHES = [HERE / f"{name}_wishes.jsonl" for name in ("blind", "unseen", "fresh")]
+BLIND_PAIRS = HERE / "blind_pairs.jsonl"
 
 
 def rows(*files: Path) -> list[dict[str, Any]]:
@@ -43,7 +44,9 @@ def test_pairs_have_two_texts_and_a_relation() -> None:
 
 
 def test_nothing_is_there_twice_and_what_is_blind_nowhere_else() -> None:
-    texts = [row["text"] for row in rows(*SENTENCES, BLIND_WISHES)]
+    learned, *blind = ([row["text"] for row in rows(*files)] for files in (SENTENCES, *([one] for one in BLIND_WISHES)))
+    assert len(learned) >= 7500
+    assert all(len(set(texts)) == len(texts) for texts in (learned, *blind))
+    assert all(set(learned).isdisjoint(texts) for texts in blind)
     pairs = [(row["old"], row["new"]) for row in rows(*PAIRS, BLIND_PAIRS)]
-    assert len(set(texts)) == len(texts) >= 2500
     assert len(set(pairs)) == len(pairs) >= 1500

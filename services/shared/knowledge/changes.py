@@ -12,7 +12,7 @@ from contracts.v1.claims import Change, Claim, Place, Reading, Relation, Slot
 from contracts.v1.entries import Entry
 from services.shared.knowledge.profile import LIKELY, is_outdated
 
-UPDATE, UNSURE, CONTRADICTION = 0.9, 0.6, 0.7
+UPDATE, UNSURE, CONTRADICTION = 0.85, 0.6, 0.7
 """From these on an update is believed, is for the user to decide, and two statements contradict each other."""
 
 ENDS = 0.15

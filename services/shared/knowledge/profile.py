@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from contracts.v1.claims import Change, Claim, ClaimId, Slot
 from contracts.v1.entries import Entry, Subject
 from contracts.v1.facts import FactType
+from services.shared.lifecycle.lineage import as_of as known_then
 from services.shared.lifecycle.lineage import outdated_facts, was_rejected
-from services.shared.lifecycle.sayings import as_of as known_then
 
 SURE, LIKELY = 0.44, 0.3
 """From these on a claim is told as a fact, and as likely. Of those surer than the first, four of five are what a reader

@@ -18,7 +18,7 @@ from contracts.v1.loops import State
 from services.shared.context.summaries import in_order
 from services.shared.temporal.due import due_on
 
-TASK_SURE = 0.44
+TASK_SURE = 0.4
 """How sure it must be that something is to be done: three of four are what a reader notes."""
 
 _Ended = tuple[Change, Entry]

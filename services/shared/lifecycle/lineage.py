@@ -1,14 +1,14 @@
-"""The lineage of statements that changed: an entry out of use for a newer one, and in use again."""
+"""The lineage of statements that changed: an entry out of use for a newer one, in use again, and as it once was."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from contracts.ports import Key, RecordKey
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Saying
 from contracts.v1.facts import MOST_ORDINAL
 from contracts.v1.turns import entry_id
 
@@ -108,3 +108,33 @@ def restored(entry: Entry) -> Entry:
 def restored_from(entry: Entry, by: Entry) -> Entry | None:
     """The same of one that this other superseded, be it in part; None of any other."""
     return restored(entry) if entry.status in ("active", "superseded") and entry.superseded_by == by.id else None
+
+
+def as_of(entry: Entry, moment: datetime | None) -> Entry:
+    """The entry without what was said of it after a moment, in use again where it was; as it is when there is none.
+
+    Of repeats that it does not name any more, the older ones, nothing is known: where all that it names are later,
+    only the first time counts.
+    """
+    if moment is None:
+        return entry
+    until = entry.valid_until if changed_in_part_by(entry) else None
+    if superseded_after(entry, moment) or (until is not None and moment < until):
+        entry = entry.model_copy(update={"status": "active", **IN_USE})
+    if entry.last_said_at <= moment:
+        return entry
+    before = tuple(saying for saying in entry.repeated_in if saying.at <= moment)
+    later = len(entry.repeated_in) - len(before)
+    return entry.model_copy(
+        update={
+            "repeated_in": before,
+            "repeat_count": max(0, entry.repeat_count - later) if before else 0,
+            "last_said_at": last_said(entry, before, moment),
+        }
+    )
+
+
+def last_said(entry: Entry, again: Sequence[Saying], until: datetime) -> datetime:
+    """When an entry was said last up to a moment, of its repeats by these."""
+    corrected = [entry.edited_at] if entry.edited_at and entry.edited_at <= until else []
+    return max([entry.created_at, *corrected, *(saying.at for saying in again)])

@@ -1,12 +1,11 @@
-"""When a statement was said: what a repeat adds to it, and what was known of it at an earlier moment."""
+"""When a statement was said, and what a repeat adds to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
-from services.shared.lifecycle.lineage import IN_USE, changed_in_part_by, superseded_after
+from services.shared.lifecycle.lineage import last_said
 from services.shared.lifecycle.pinning import own_importance, weighed
 from services.shared.lifecycle.salience import repeat_boost
 
@@ -56,30 +55,6 @@ def not_repeated(entry: Entry) -> Entry:
 
 def _newest_first(saying: Saying) -> tuple[float, str]:
     return -saying.at.timestamp(), saying.turn_id
-
-
-def as_of(entry: Entry, moment: datetime | None) -> Entry:
-    """The entry without what was said of it after a moment, in use again where it was; as it is when there is none.
-
-    Of repeats that it does not name any more, the older ones, nothing is known: where all that it names are later,
-    only the first time counts.
-    """
-    if moment is None:
-        return entry
-    until = entry.valid_until if changed_in_part_by(entry) else None
-    if superseded_after(entry, moment) or (until is not None and moment < until):
-        entry = entry.model_copy(update={"status": "active", **IN_USE})
-    if entry.last_said_at <= moment:
-        return entry
-    before = tuple(saying for saying in entry.repeated_in if saying.at <= moment)
-    later = len(entry.repeated_in) - len(before)
-    return entry.model_copy(
-        update={
-            "repeated_in": before,
-            "repeat_count": max(0, entry.repeat_count - later) if before else 0,
-            "last_said_at": _last_said(entry, before, moment),
-        }
-    )
 
 
 def is_said_within(entry: Entry, since: datetime | None, until: datetime | None) -> bool:
@@ -137,9 +112,4 @@ def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | No
         place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
         first = {**place, "session_id": None, "ordinal": 0, "utc_offset": None}
     changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
-    return changed.model_copy(update={"last_said_at": _last_said(changed, rest, now)})
-
-
-def _last_said(entry: Entry, again: Sequence[Saying], until: datetime) -> datetime:
-    corrected = [entry.edited_at] if entry.edited_at and entry.edited_at <= until else []
-    return max([entry.created_at, *corrected, *(saying.at for saying in again)])
+    return changed.model_copy(update={"last_said_at": last_said(changed, rest, now)})

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Scores
-from services.shared.lifecycle.sayings import as_of, not_said_in, renewed
+from services.shared.lifecycle.lineage import as_of
+from services.shared.lifecycle.sayings import not_said_in, renewed
 
 NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
