@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from tests.polling import digested, eventually
 
 ANSWERS = [answer for step in FLOW for answer in step.answers]
 ELSEWHERE = (subjects.turns("bob"), subjects.ENTRY_PROPOSED, subjects.dead("ingest"), RETRIEVE.subject_of("bob"), "x")
+
+_EVENTS = 4
+"""What is said of a turn that becomes an entry; at the last, that it is embedded, it may be found already."""
 
 
 async def stored(client: MemoryClient) -> dict[str, int]:
@@ -34,7 +38,8 @@ async def test_no_request_is_answered_outside_of_an_inbox(instance: Running) -> 
     async with memory_client(instance.nats) as client:
         await client.publish(Turn(user_id="ann", role="user", text="I ordered the blue tiles.", turn_id="t1"))
         await digested(client, turns=1)
-        before, told = await stored(client), {answer.name: refused(answer) for answer in ANSWERS}
+        before = await eventually(partial(stored, client), lambda seen: seen[subjects.EVENTS_STREAM.name] == _EVENTS)
+        told = {answer.name: refused(answer) for answer in ANSWERS}
         for answer in ANSWERS:
             for reply in ELSEWHERE:
                 await client.nats.publish(answer.pattern.replace("*", "ann"), b'{"user_id": "ann"}', reply=reply)
