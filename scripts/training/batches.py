@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from chats import Chat, Label, Turn, near, place_of, places_of
+from chats import Chat, Label, Turn, near, place_of
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pairs import BESIDE, Pair
 from tokenizers import Tokenizer
 
+from services.shared.reading.by_model import places_of
 from services.shared.reading.decode import RELATIONS, SLOTS
 
 Ints = NDArray[np.int32]
@@ -113,7 +114,7 @@ def _example(turn: Turn, chat: str, tokenizer: Tokenizer) -> Example:
         made.claims[begin:end] = _INSIDE
         slot = SLOTS.index(label.slot) if label.slot in SLOTS else -1
         made.stretches.append((begin, end, slot, label.of_user, label.is_new, 1))
-        for place in places_of(turn.text, label.about):
+        for place in places_of(turn.text, label.about, len(turn.text)):
             made.names_whose[_within(place, made)] = 1
     for begin, *_ in made.stretches:
         made.claims[begin] = _FIRST

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,13 +119,6 @@ def place_of(text: str, value: str) -> tuple[int, int] | None:
     if begin < 0 or len(text.casefold()) != len(text):
         begin = text.find(value)
     return (begin, begin + len(value)) if begin >= 0 else None
-
-
-def places_of(text: str, name: str) -> list[tuple[int, int]]:
-    """Wherever a text has a name as whole words, whatever the case of its letters."""
-    if not name.strip():
-        return []
-    return [found.span() for found in re.finditer(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
 
 
 def near(evidence: Iterable[int], count: int) -> set[int]:

@@ -84,8 +84,6 @@ def train(
     trained["out.b"] = trained["out.b"].at[AT["claim:outside"]].set(1.0).at[AT["task:outside"]].set(2.0)
     if begun_with:
         trained = {name: jnp.asarray(begun_with[name], jnp.float32) for name in trained}
-    if not plan.steps:
-        return trained
     schedule = optax.warmup_cosine_decay_schedule(0, plan.rate, min(40, plan.steps // 4), plan.steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=0.01))
     state = optimizer.init(trained)

@@ -30,7 +30,7 @@ def reading_loss(weights: Arrays, trained: Arrays, batch: Reading, key: jax.Arra
     return (
         _tagged(logits, "claim", batch.claims, _OF_CLAIMS)
         + 0.8 * _tagged(logits, "task", batch.tasks, _OF_TASKS)
-        + 0.4 * _yes_or_no(logits[..., AT["names_whose"]], batch.names_whose, _names_more(batch.names_whose))
+        + 0.4 * _yes_or_no(logits[..., AT["names_whose"]], batch.names_whose, _counts(batch.names_whose, _OF_NAMES))
         + 0.3 * _yes_or_no(mean[:, AT["ends"]], batch.ends, batch.ends >= 0)
         + 0.5 * _yes_or_no(mean[:, AT["wish"]], batch.is_wish, everywhere)
         + _told(logits, batch)
@@ -64,12 +64,12 @@ def _tagged(logits: jax.Array, kind: str, tags: jax.Array, within: float) -> jax
     start = AT[f"{kind}:outside"]
     likely = jax.nn.log_softmax(logits[..., start : start + len(TAGS)])
     of_tag = jnp.take_along_axis(likely, jnp.maximum(tags, 0)[..., None], -1)[..., 0]
-    return _mean(-of_tag, jnp.where(tags == 0, 1.0, within) * (tags >= 0))
+    return _mean(-of_tag, _counts(tags, within))
 
 
-def _names_more(names: jax.Array) -> jax.Array:
-    """What a token counts for: one of a name as much as a few of the many others."""
-    return jnp.where(names == 1, _OF_NAMES, 1.0) * (names >= 0)
+def _counts(tags: jax.Array, within: float) -> jax.Array:
+    """What each token counts for, padding for nothing."""
+    return jnp.where(tags == 0, 1.0, within) * (tags >= 0)
 
 
 def _told(logits: jax.Array, batch: Reading) -> jax.Array:

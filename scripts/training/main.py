@@ -76,8 +76,6 @@ def main() -> int:
         learned, pairs = learned + read_folder(asked.spoken), pairs + pairs_in(asked.spoken, set())
     material = Material(learned, dialogues, pairs, asked.start)
     trained, curve = _trained(weights, tokenizer, material, plan, asked.work, is_quick=asked.quick)
-    if asked.merge:
-        trained = _merged(trained, load_file(asked.merge), asked.share)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
     figures["comparing"] = _compared(
         weights, trained, tokenizer, pairs_in(asked.chats, {chat.name for chat in learned})
@@ -86,7 +84,6 @@ def main() -> int:
         figures["unseen"] = _measured(weights, trained, tokenizer, read_folder(asked.unseen), calibrations)[0]
         figures["unseen"]["comparing"] = _compared(weights, trained, tokenizer, pairs_in(asked.unseen, set()))
     figures["start"] = _version(asked.start) if asked.start else ""
-    figures["merged"] = f"{asked.share:.0%} of {_version(asked.merge)}" if asked.merge else ""
     figures |= {"curve": curve, "chats": [chat.name for chat in learned], "dialogues": len(dialogues)}
     _write(asked.output, trained, calibrations, figures)
     print(json.dumps({name: figures[name] for name in ("claims", "tasks", "retrieval", "comparing")}, indent=1))
@@ -105,8 +102,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=Plan().steps)
     parser.add_argument("--rate", type=float, default=Plan().rate, help="highest rate of learning")
     parser.add_argument("--start", type=Path, help="trained file to go on from, with more to learn")
-    parser.add_argument("--merge", type=Path, help="trained file whose weights are averaged with what was learned")
-    parser.add_argument("--share", type=float, default=0.2, help="what that file counts for")
     parser.add_argument("--retrieval", type=float, default=Plan().retrieval, help="weight of the loss of retrieval")
     parser.add_argument("--only", type=int, help="train on so many chats, for a learning curve")
     parser.add_argument("--seed", type=int, default=0)
@@ -183,14 +178,6 @@ def _trained(
         trained = train(weights, turns, asked, comparing, plan, work / f"{mark}.npz", tell, begun)
     told = {step: tuple(losses) for step, *losses in map(json.loads, log.read_text().splitlines())}
     return trained, [(step, *losses) for step, losses in sorted(told.items())]
-
-
-def _merged(trained: Arrays, other: Arrays, share: float) -> Arrays:
-    """What was learned, averaged with what was known before: some of it was forgotten meanwhile (Wortsman et al. 2022,
-    arXiv 2203.05482)."""
-    return {
-        name: (1 - share) * array + share * jnp.asarray(other[name], jnp.float32) for name, array in trained.items()
-    }
 
 
 def _measured(

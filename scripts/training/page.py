@@ -43,8 +43,7 @@ def card(version: str, size: int, figures: Mapping[str, Any]) -> str:
         size=size,
         chats=len(figures["chats"]),
         dialogues=dialogues,
-        start=f", going on from {figures['start']}" * bool(figures["start"])
-        + f", and averaged with {figures['merged']}" * bool(figures.get("merged")),
+        start=f", going on from {figures['start']}" * bool(figures["start"]),
         held=len(figures["held"]),
         claims=_rows(figures["claims"]),
         tasks=_rows(figures["tasks"], _OF_TASKS),

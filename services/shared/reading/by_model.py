@@ -134,8 +134,8 @@ def _claim(one: Any, exchange: Exchange) -> Claim | None:
 
 def _value(said: _Said, turn: str) -> Place | None:
     """Where the turn has the value, within the words that are said to be its sentence."""
-    values = _places(turn, said.value.strip(" .,;:"), _LONGEST_VALUE)
-    sentences = _places(turn, said.sentence, _LONGEST_SENTENCE) if values else []
+    values = places_of(turn, said.value.strip(" .,;:"), _LONGEST_VALUE)
+    sentences = places_of(turn, said.sentence, _LONGEST_SENTENCE) if values else []
     firsts = ((values[place], end) for begin, end in sentences if (place := bisect(values, (begin, -1))) < len(values))
     return next((value for value, end in firsts if value[1] <= end), None)
 
@@ -149,14 +149,14 @@ def _whose(about: str, value: Place, exchange: Exchange) -> Place | None:
     about = about.strip()
     if not about or about.casefold() in _AUTHOR:
         return None
-    if names := _places(exchange.turn, about, _LONGEST_NAME):
+    if names := places_of(exchange.turn, about, _LONGEST_NAME):
         return named_beside(names, *value, exchange.turn) or names[0]
-    if any(_places(text[:LONGEST_BEFORE], about, _LONGEST_NAME) for text in exchange.before):
+    if any(places_of(text[:LONGEST_BEFORE], about, _LONGEST_NAME) for text in exchange.before):
         return None
     raise LookupError(about)
 
 
-def _places(text: str, quoted: str, longest: int) -> list[Place]:
+def places_of(text: str, quoted: str, longest: int) -> list[Place]:
     """Where a text has these words, whole ones, however they are spaced."""
     words = quoted.split()
     if len(quoted) > longest or not any(character.isalnum() for character in quoted):
