@@ -448,13 +448,13 @@ RecordKind = Literal[
     "rollup",
     "rolling",
     "ageing",
+    "unwanted",
 ]
-"""What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, that this limits how much, a
-conversation that leaves nothing, a theme (its slug), two statements that cannot both be true (the ids of the newer and
-the older one with a colon), whether two names are of one person (hashes of both with a colon), what is settled of what
-an entry says is to be done (its id), something that was done (a name that sorts by time), how much a language model
-read on a day (its date), of what a roll-up (its id) was made, that one is being made or taken back, or when what is old
-in a space (its name) was rolled up last."""
+"""What a record tells of a user: how a space (its name; `"*"`: every space) is kept, that this limits how much, a
+conversation that leaves nothing, a theme (its slug), two statements that cannot both be true (the newer and the older
+id with a colon), whether two names are of one person (hashes of both), what of an entry (its id) is settled, something
+done (a name that sorts by time), how much a language model read on a day (its date), of what a roll-up (its id) was
+made, that it is being made or undone, when a space (its name) was rolled up last, or that an entry is set aside."""
 
 
 class RecordKey(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from contracts.ports import Key
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
+from services.shared.lifecycle.unwanted import set_aside
 from services.shared.lineage import flag, put_away
 from services.shared.stores.sqlite import SqliteTextStore
 
@@ -70,5 +72,15 @@ async def leave_change(file: Path, user: str, newer: str, older: str, *, in_conf
         (stored,) = await change_entries(store, [found[newer]], naming)
         await flag(stored, [found[older]], store)
         await put_away(stored, store)
+    finally:
+        await store.close()
+
+
+async def leave_set_aside(file: Path, user: str, entry: str) -> None:
+    """Have an entry taken for one that its user does not want kept."""
+    store = await SqliteTextStore.open(file, synchronous="normal")
+    try:
+        found = (await store.get([Key(user, entry)])).values()
+        await change_entries(store, found, lambda one: set_aside(one, datetime.now(UTC)))
     finally:
         await store.close()

@@ -77,9 +77,8 @@ def main() -> int:
     material = Material(learned, dialogues, pairs, asked.start)
     trained, curve = _trained(weights, tokenizer, material, plan, asked.work, is_quick=asked.quick)
     figures, calibrations = _measured(weights, trained, tokenizer, held)
-    figures["comparing"] = _compared(
-        weights, trained, tokenizer, pairs_in(asked.chats, {chat.name for chat in learned})
-    )
+    others = {chat.name for chat in chats} - {chat.name for chat in held}
+    figures["comparing"] = _compared(weights, trained, tokenizer, pairs_in(asked.chats, others))
     if asked.unseen:
         figures["unseen"] = _measured(weights, trained, tokenizer, read_folder(asked.unseen), calibrations)[0]
         figures["unseen"]["comparing"] = _compared(weights, trained, tokenizer, pairs_in(asked.unseen, set()))
@@ -117,7 +116,7 @@ def _begun(chat: Chat) -> Chat:
 
 def _plan(asked: argparse.Namespace) -> Plan:
     if asked.quick:
-        return Plan(steps=48, batch=8, every=24, keep=1000, longest=32)
+        return Plan(steps=24, batch=8, every=24, keep=1000, longest=32)
     return Plan(steps=asked.steps, rate=asked.rate, retrieval=asked.retrieval, seed=asked.seed)
 
 

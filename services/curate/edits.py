@@ -41,6 +41,7 @@ from services.shared.lifecycle.editing import Edit, edited
 from services.shared.lifecycle.lineage import fact_keys, superseded_if_active
 from services.shared.lifecycle.pinning import pinned, unpinned
 from services.shared.lifecycle.sayings import not_said_in
+from services.shared.lifecycle.unwanted import back_in_use
 
 log = logging.getLogger(__name__)
 
@@ -194,17 +195,18 @@ class Editor:
 
     async def _edit(self, key: Key, edit: Edit, version: int | None) -> Entry | None:
         """The entry as it is edited; None when others changed it meanwhile."""
-        entry = await self._entry(key)
+        held = await self._entry(key)
+        entry = back_in_use(held) if edit.manually_saved else held
         _check_in_use(entry)
         new = edited(entry, edit, datetime.now(UTC)) or entry
-        if new is entry and not edit.redact:
-            return entry
-        if new is not entry and version is not None and not entry.edited_version <= version <= entry.version:
+        if new is held and not edit.redact:
+            return held
+        if new is not held and version is not None and not entry.edited_version <= version <= entry.version:
             raise Rejected("conflict", f"it was changed since version {version}: read it again")
         known_similar = await self._known_similar(entry, new)
         if edit.redact:  # beside its vector may be a copy of what it said
             new = new.model_copy(update={"embedding_state": "pending"})
-        return await self._store(Change(entry, new, known_similar), edit)
+        return await self._store(Change(held, new, known_similar), edit)
 
     async def _known_similar(self, entry: Entry, new: Entry) -> frozenset[str] | None:
         """The entries that a new text was compared with; None where it makes the same statement as before.
@@ -243,7 +245,7 @@ class Editor:
             await self.wants_reading(new)
         if (new.text, new.tags) != (change.old.text, change.old.tags):
             await self.stores.take_back_tags([new])
-        if edit.redact or new.text != change.old.text:
+        if edit.redact or new.text != change.old.text or change.old.status != new.status:
             await self._embed_anew(new, must=edit.redact)
         else:
             await self._refresh(new)

@@ -37,7 +37,7 @@ async def embed_entries(
     removes the vector of the former text, and may meet that of the new one. Of those that are out of use no vector is
     left: an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their
     nearest neighbours have. What they change of what was said before is settled by the `rules`, if the model reads.
-    What the reader takes for something that is not to be remembered is forgotten, where `wishes` are obeyed.
+    What the reader takes for something that is not to be remembered is set aside, where `wishes` are obeyed.
     """
     if vectors is None or embedder is None:
         return []
@@ -87,7 +87,7 @@ async def embed_and_mark(
         done = {entries[i].id: one for i, one in found.items() if not isinstance(one, TextRefused)}
         readings = {id_: one.reading for id_, one in done.items() if one.reading}
         read = [entry for entry in entries if entry.id in done]
-        gone = await wishes.obey(read, readings) if wishes else ()
+        gone = await wishes.obey(read, readings, vectors) if wishes else ()
         points = [VectorPoint(entry, done[entry.id].vector) for entry in read if entry.id not in gone]
         if points:
             await _write_and_mark(points, readings, store, vectors, embedder, proposes_tags, lineage)

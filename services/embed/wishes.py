@@ -1,64 +1,73 @@
-"""Wishes not to be remembered that only the reader understood, in whatever words: what was said is forgotten at once.
+"""Wishes not to be remembered that only the reader understood, in whatever words: what was said is out of use at once,
+and forgotten a day later (services/curate).
 
-Fixed phrases are obeyed before anything is stored (services/ingest). These were stored, and leave a tombstone.
+Fixed phrases are obeyed before anything is stored (services/ingest). Here a reader judges, which errs: until it is
+forgotten its user may keep it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime
 
-from contracts.ports import TextStore
+from contracts.ports import Record, TextStore, VectorStore
 from contracts.v1.claims import Reading
 from contracts.v1.entries import Entry
 from services.embed.changes import conversation_of
 from services.shared import telemetry
 from services.shared.cache import Cache
+from services.shared.changes import change_entries, change_record
+from services.shared.context.embedding import is_read_by_model
+from services.shared.lifecycle.unwanted import set_aside
 from services.shared.paging import pages
 
-SURE = 0.9
-"""From so sure a reading on it is a wish: of 900 messages that only sound like one, of writers it never met, 17 are
-taken for it, and hardly one of those that do not. It cannot be undone, so a wish is rather missed."""
-
-Forget = Callable[[Entry], Awaitable[None]]
-"""Forgets an entry with all that says it; one that is gone already is no error."""
+SURE = 0.85
+"""From so sure a reading on it is a wish: of 900 messages that only sound like one, of writers it never met, 26 are
+taken for it, and hardly one of those that do not."""
 
 _CONVERSATIONS, _QUIET_SECONDS = 512, 1800.0
 _PAGE = 200
 
 
 class Wishes:
-    """Forgets what its user does not want kept, and what others answer to it. In mind for late answers: when it was
+    """Sets aside what its user does not want kept, and what others answer to it. In mind for late answers: when it was
     said, by conversation; never written."""
 
-    def __init__(self, store: TextStore, forget: Forget) -> None:
-        self._store, self._forget = store, forget
+    def __init__(self, store: TextStore) -> None:
+        self._store = store
         self._said: Cache[Hashable, datetime] = Cache(_CONVERSATIONS, seconds=_QUIET_SECONDS)
 
-    async def obey(self, entries: Sequence[Entry], readings: Mapping[str, Reading]) -> set[str]:
-        """The ids of those entries that are forgotten by now.
+    async def obey(self, entries: Sequence[Entry], readings: Mapping[str, Reading], vectors: VectorStore) -> set[str]:
+        """The ids of those entries that are set aside by now, without a vector.
 
         Raises:
-            Unavailable: nobody forgets anything now.
+            Unavailable: a store is away.
         """
         gone: set[str] = set()
         for entry in sorted(entries, key=lambda one: one.created_at):
             if entry.id not in gone:
                 for one in await self._unwanted(entry, readings.get(entry.id)):
-                    await self._forget(one)
+                    await self._put_away(one, vectors)
                     gone.add(one.id)
         return gone
 
     async def _unwanted(self, entry: Entry, reading: Reading | None) -> list[Entry]:
-        """What is to be forgotten with an entry, and itself last: while a wish stands, all of it is done again."""
+        """What is to be set aside with an entry, and itself last: while a wish stands, all of it is done again."""
         if _is_wanted(entry):
             return []
         if entry.role != "user":
             return [one for one in await self._late_answers(entry) if one.id == entry.id]
-        if reading is None or reading.wish < SURE:
+        if reading is None or reading.wish < SURE or _was_read(entry):
             return []
         self._note(entry)
         return [*await self._answers(entry, entry.created_at), entry]
+
+    async def _put_away(self, entry: Entry, vectors: VectorStore) -> None:
+        now = datetime.now(UTC)
+        mark = Record(entry.user_id, "unwanted", entry.id, {"space": entry.space}, now)
+        await change_record(self._store, mark.key, lambda held: None if held else mark)
+        await change_entries(self._store, [entry], lambda one: None if _is_wanted(one) else set_aside(one, now))
+        await vectors.remove([entry.id])
 
     def _note(self, entry: Entry) -> None:
         telemetry.REFUSED.labels("read").inc()
@@ -93,6 +102,11 @@ def answers_among(said: Sequence[Entry], conversation_id: str | None, wished_at:
 def _is_wanted(entry: Entry) -> bool:
     """Whether somebody wants it kept."""
     return entry.source != "turn" or entry.manually_saved or entry.pinned or entry.edited_at is not None
+
+
+def _was_read(entry: Entry) -> bool:
+    """Whether a former reader took it for no wish: another one hides nothing of what is long known."""
+    return entry.read_by is not None and not is_read_by_model(entry)
 
 
 def _place(entry: Entry) -> Hashable:

@@ -1,22 +1,18 @@
-"""What its user does not want remembered, as only the reader understood, is forgotten with what answers it."""
+"""What its user does not want remembered, as only the reader understood, is set aside with what answers it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from contracts.envelope import ErrorCode, ErrorInfo
-from contracts.ports import Change, TextStore, Unavailable
+from contracts.ports import Change, Selection, TextStore, Unavailable
 from contracts.v1.claims import Reading
-from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
-from services.embed.app import forget
 from services.embed.handler import embed_entries
 from services.embed.wishes import SURE, Wishes
-from services.shared.errors import RequestFailed
 from services.shared.lifecycle.sayings import repeated_by
 from tests.apps.fakes import FakeReader, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
@@ -25,16 +21,20 @@ SAID, ANSWERED, ELSE = "the bit about my rent stays in this window", "As you wis
 
 
 class Stage:
-    """The stage, over what is stored, and what it had forgotten."""
+    """The stage, over what is stored."""
 
     def __init__(self, store: TextStore, wish: float = SURE) -> None:
-        self.store, self.vectors, self.forgotten = store, FakeVectors(), list[str]()
+        self.store, self.vectors = store, FakeVectors()
         self.embedder = FakeReader(knows={SAID: Reading(wish=wish), ELSE: Reading(), ANSWERED: Reading(wish=1.0)})
-        self.wishes = Wishes(store, self.forget)
+        self.wishes = Wishes(store)
 
-    async def forget(self, entry: Entry) -> None:
-        self.forgotten.append(entry.text)
-        await self.store.forget([entry], until=None)
+    async def set_aside(self) -> list[str]:
+        """What is out of use for its user, until it is forgotten."""
+        page = await self.store.page(Selection("ann", status="archived"), limit=100, cursor=None)
+        marks = {mark.name for mark in await self.store.records("ann", "unwanted")}
+        assert marks == {entry.id for entry in page.entries}
+        assert all(entry.expires_at and entry.id not in self.vectors.points for entry in page.entries)
+        return sorted(entry.text for entry in page.entries)
 
     async def embed(self, *entries: Entry) -> None:
         event = EntryEnriched.of([EntryRef(user_id=one.user_id, id=one.id) for one in entries], at=NOON)
@@ -47,18 +47,31 @@ def said(minute: int, text: str, role: str = "user", **fields: Any) -> Entry:
     return an_entry("ann", text, role=role, created_at=at, last_said_at=at, **fields)
 
 
+class Dying(FakeVectors):
+    """The process dies where so many vectors were removed."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        if not self.left:
+            raise Broken
+        self.left -= 1
+
+
 class Broken(Exception):
-    """Whoever forgets dies."""
+    """The process dies."""
 
 
 async def stored(store: TextStore, *entries: Entry) -> Sequence[Entry]:
     return await store_entries(store, entries)
 
 
-async def test_it_is_forgotten_and_gets_no_vector(store: TextStore) -> None:
+async def test_it_is_set_aside_and_gets_no_vector(store: TextStore) -> None:
     stage = Stage(store)
     await stage.embed(*await stored(store, said(0, SAID), said(1, ELSE)))
-    assert stage.forgotten == [SAID]
+    assert await stage.set_aside() == [SAID]
     assert [point.entry.text for point in stage.vectors.points.values()] == [ELSE]
 
 
@@ -66,34 +79,28 @@ async def test_what_answers_it_goes_along_and_what_its_user_says_next_stays(stor
     stage = Stage(store)
     entries = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"), said(2, ELSE), said(3, "900.", "tool"))
     await stage.embed(*entries)
-    assert stage.forgotten == [ANSWERED, SAID]
+    assert await stage.set_aside() == [ANSWERED, SAID]
 
 
 @pytest.mark.parametrize("done", [0, 1])
 async def test_a_wish_that_is_broken_off_leaves_no_answer(store: TextStore, done: int) -> None:
-    wish, answer = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"))
+    wish, _ = await stored(store, said(0, SAID), said(1, ANSWERED, "assistant"))
     dying, again = Stage(store), Stage(store)
-
-    async def dies(entry: Entry) -> None:
-        if len(dying.forgotten) == done:
-            raise Broken
-        await dying.forget(entry)
-
-    dying.wishes = Wishes(store, dies)
+    dying.vectors = Dying(done)
     with pytest.raises(Broken):
         await dying.embed(wish)
     await again.embed(wish)
-    assert {one.text for one in (await store.get([wish, answer])).values()} == {""}
+    assert await again.set_aside() == [ANSWERED, SAID]
 
 
-async def test_an_answer_that_comes_later_is_forgotten_as_well(store: TextStore) -> None:
+async def test_an_answer_that_comes_later_is_set_aside_as_well(store: TextStore) -> None:
     stage = Stage(store)
     await stage.embed(*await stored(store, said(0, SAID)))
     await stage.embed(*await stored(store, said(1, ANSWERED, "assistant")))
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert await stage.set_aside() == [ANSWERED, SAID]
     await stage.embed(*await stored(store, said(2, ELSE)))
     await stage.embed(*await stored(store, said(3, "It is for rent.", "assistant")))
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert await stage.set_aside() == [ANSWERED, SAID]
 
 
 def again(entry: Entry, minute: int, **fields: Any) -> Entry:
@@ -112,7 +119,7 @@ async def test_a_wish_that_is_found_late_takes_what_answered_it_and_nothing_else
         store, before, thanks, said(2, SAID), said(3, ANSWERED, "assistant"), pinned, elsewhere, *later
     )
     await stage.embed(entries[2])
-    assert stage.forgotten == [ANSWERED, SAID]
+    assert await stage.set_aside() == [ANSWERED, SAID]
 
 
 async def test_an_answer_that_comes_once_its_user_went_on_stays_though_that_was_said_before(store: TextStore) -> None:
@@ -121,11 +128,11 @@ async def test_an_answer_that_comes_once_its_user_went_on_stays_though_that_was_
     await stage.embed(thanks, wish)
     await store.replace([Change(thanks, again(thanks, 5, conversation_id="another"))])
     await stage.embed(*await stored(store, said(2, ANSWERED, "assistant")))
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert await stage.set_aside() == [ANSWERED, SAID]
     (thanks,) = (await store.get([thanks])).values()
     await store.replace([Change(thanks, again(thanks, 6))])
     await stage.embed(*await stored(store, said(7, "You are welcome.", "assistant")))
-    assert stage.forgotten == [SAID, ANSWERED]
+    assert await stage.set_aside() == [ANSWERED, SAID]
 
 
 async def test_an_old_turn_that_is_read_once_more_does_not_hide_a_wish(store: TextStore) -> None:
@@ -134,14 +141,14 @@ async def test_an_old_turn_that_is_read_once_more_does_not_hide_a_wish(store: Te
     for entry in (wish, older, other):
         await stage.embed(entry)
     await stage.embed(*await stored(store, said(3, ANSWERED, "assistant")))
-    assert stage.forgotten == [SAID, SAID, ANSWERED]
+    assert await stage.set_aside() == [ANSWERED, SAID, SAID]
 
 
 async def test_outside_of_a_conversation_nothing_answers_it(store: TextStore) -> None:
     stage = Stage(store)
     await stage.embed(*await stored(store, said(0, SAID, conversation_id=None)))
     await stage.embed(*await stored(store, said(1, "Of something else.", "assistant", conversation_id=None)))
-    assert stage.forgotten == [SAID]
+    assert await stage.set_aside() == [SAID]
 
 
 KEPT: dict[str, dict[str, Any]] = {
@@ -157,48 +164,27 @@ KEPT: dict[str, dict[str, Any]] = {
 async def test_what_somebody_wants_kept_or_only_repeats_stays(store: TextStore, fields: dict[str, Any]) -> None:
     stage = Stage(store)
     await stage.embed(*await stored(store, said(0, SAID, **fields)))
-    assert stage.forgotten == []
+    assert await stage.set_aside() == []
 
 
 async def test_in_doubt_it_stays(store: TextStore) -> None:
     stage = Stage(store, wish=SURE - 0.01)
     await stage.embed(*await stored(store, said(0, SAID)))
-    assert stage.forgotten == []
+    assert await stage.set_aside() == []
 
 
-async def test_while_nobody_forgets_it_waits_without_a_vector(store: TextStore) -> None:
+async def test_while_the_vectors_are_away_it_waits_without_one(store: TextStore) -> None:
     stage = Stage(store)
-
-    async def away(entry: Entry) -> None:
-        raise Unavailable("nobody answers")
-
-    stage.wishes = Wishes(store, away)
     entries = await stored(store, said(0, SAID))
+    stage.vectors.fails = True
     with pytest.raises(Unavailable):
         await stage.embed(*entries)
-    assert not stage.vectors.points
-    stage.wishes = Wishes(store, stage.forget)
+    stage.vectors.fails = False
     await stage.embed(*entries)
-    assert stage.forgotten == [SAID]
+    assert await stage.set_aside() == [SAID]
 
 
-class Answers:
-    """A memory in which forgetting is answered with an error."""
-
-    def __init__(self, code: ErrorCode) -> None:
-        self.error = RequestFailed(ErrorInfo(code=code, message="why", retryable=True))
-
-    async def forget(self, request: ForgetRequest) -> None:
-        raise self.error
-
-
-@pytest.mark.parametrize("code", ["unavailable", "overloaded", "deadline_exceeded"])
-async def test_who_forgets_being_away_is_no_fault_of_what_is_to_be_forgotten(code: ErrorCode) -> None:
-    with pytest.raises(Unavailable):
-        await forget(said(0, SAID), memory=cast(Any, Answers(code)))
-
-
-async def test_what_cannot_be_forgotten_keeps_no_others_waiting() -> None:
-    await forget(said(0, SAID), memory=cast(Any, Answers("not_found")))
-    with pytest.raises(RequestFailed):
-        await forget(said(0, SAID), memory=cast(Any, Answers("internal")))
+async def test_what_was_read_before_is_no_wish_to_another_reader(store: TextStore) -> None:
+    stage = Stage(store)
+    await stage.embed(*await stored(store, said(0, SAID, read_by="reader-former")))
+    assert await stage.set_aside() == []

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from contracts.v1.claims import Slot
-from tests.claims import leave_change, leave_claim, leave_task
+from tests.claims import leave_change, leave_claim, leave_set_aside, leave_task
 from tests.page.serving import Served, chromium, memorybus
 
 _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
@@ -95,6 +95,10 @@ class Visitor:
     def contradict(self, newer: dict[str, Any], older: dict[str, Any]) -> None:
         """Have two entries in conflict, once the newer was read."""
         self._leave(newer, leave_change(self.file, self.user, newer["id"], older["id"], in_conflict=True))
+
+    def set_aside(self, entry: dict[str, Any]) -> None:
+        """Have an entry out of use, until it is forgotten."""
+        self._leave(entry, leave_set_aside(self.file, self.user, entry["id"]))
 
     def task(self, entry: dict[str, Any]) -> None:
         """Have an entry say that it is to be done, once it was read."""

@@ -111,3 +111,17 @@ def test_without_a_conflict_nothing_is_asked(visitor: Visitor) -> None:
     page = visitor.open()
     expect(page.locator(".memory")).to_have_count(1)
     expect(the_question(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("side", "left"), [("Forget it now", set[str]()), ("Keep it", {HUBER})])
+def test_what_is_set_aside_is_asked_about_and_kept_or_forgotten(visitor: Visitor, side: str, left: set[str]) -> None:
+    entry = visitor.add(HUBER)
+    visitor.set_aside(entry)
+    page = visitor.open_with_a_clock_of_its_own()
+    expect(the_question(page)).to_contain_text(HUBER)
+    expect(the_question(page)).to_contain_text("You seem not to want it kept")
+    answer(page, side)
+    expect(the_question(page)).to_have_count(0)
+    expect(page.locator(".memory")).to_have_count(len(left))
+    assert {*visitor.texts()} == left
+    assert visitor.complaints == []

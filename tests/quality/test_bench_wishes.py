@@ -23,7 +23,7 @@ PHRASE, ONLY_READ, MISSED, OTHER = (
 )
 APP = typer.Typer()
 HERE = Path(__file__).parent
-FLOORS = {"blind_wishes": (0.8, 0.01), "unseen_wishes": (0.68, 0.02), "fresh_wishes": (0.66, 0.012)}
+FLOORS = {"blind_wishes": (0.84, 0.01), "unseen_wishes": (0.71, 0.022), "fresh_wishes": (0.69, 0.016)}
 """Least recall and most of others taken for wishes, a little worse than what was measured when they were set, on
 messages of writers whom it has not learned from; at the last set nobody looked before it was trained."""
 APP.command()(wishes.wishes)

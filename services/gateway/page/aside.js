@@ -17,6 +17,7 @@ function stillTrue(newer, older, about, then) {
 
 /** Why an entry is not found, if it is not in use; `then` is called once it is again. */
 export function notInUse(entry, then) {
+  if (entry.expires_at) return `Set aside, and forgotten on ${when(entry.expires_at)}`;
   if (entry.status === 'archived') return 'Archived: no longer found';
   if (entry.status !== 'superseded') return null;
   return ['Kept aside: ', linked(entry.superseded_by, 'something newer'), ' took its place ', stillTrue(entry.superseded_by, entry.id, entry.text, then)];

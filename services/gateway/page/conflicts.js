@@ -1,47 +1,69 @@
-// What a user said that cannot all be true, as questions to them: nothing is decided without them.
+// What a user said that cannot all be true, or that they may not want kept, as questions to them.
 
 import * as api from './api.js';
 import { failed, fill, h, plural, toast, when } from './dom.js';
 
+const KEPT = { forget: 'Forget it now', keep: 'Keep it' };
 const SIDES = { new: 'The newer one', old: 'The older one', both: 'Both' };
 const CALM = 600; // ms before a new question takes an answer: a second press was meant for the one before
 
-/** Ask about the first conflict there is, in this element; `settled` is called after each decision. */
+/** Ask about the first thing there is to ask, in this element; `settled` is called after each decision. */
 export async function askConflicts(card, space, settled) {
-  let reply;
+  let asked;
   try {
-    reply = await api.conflicts({ space, limit: 20 });
+    asked = await Promise.all([setAside(space), api.conflicts({ space, limit: 20 }).then((reply) => reply.items)]);
   } catch { // the memories themselves say what is wrong
     return fill(card);
   }
-  const [first, ...others] = reply.items;
+  const [first, ...others] = asked.flat();
   return first ? fill(card, question(first, others.length)) : fill(card);
 
-  async function decide({ newer, older }, keep) {
-    const undo = { action: 'Undo', onaction: () => decide({ newer, older }, 'open') };
+  async function decide(one, answer) {
     try {
-      await api.resolve({ newer: newer.id, older: older.id, keep });
-      if (keep !== 'open') toast(`Kept: ${SIDES[keep].toLowerCase()}.`, undo);
+      await (one.newer ? resolved(one, answer) : kept(one, answer));
     } catch (error) { failed(error); }
     settled();
     await askConflicts(card, space, settled);
     (card.querySelector('section') ?? document.getElementById('search'))?.focus();
   }
 
-  function question(conflict, left) {
+  async function resolved({ newer, older }, keep) {
+    await api.resolve({ newer: newer.id, older: older.id, keep });
+    const undo = { action: 'Undo', onaction: () => decide({ newer, older }, 'open') };
+    if (keep !== 'open') toast(`Kept: ${SIDES[keep].toLowerCase()}.`, undo);
+  }
+
+  async function kept(entry, answer) {
+    await (answer === 'keep' ? api.change(entry, { manually_saved: true }) : api.forget(entry.id));
+    toast(answer === 'keep' ? 'Kept.' : 'Forgotten.');
+  }
+
+  function question(one, left) {
     const drawn = performance.now();
     let answered = false;
-    const settle = (keep) => {
+    const settle = (answer) => {
       if (answered || performance.now() - drawn < CALM) return;
       answered = true;
-      decide(conflict, keep);
+      decide(one, answer);
     };
-    const side = (name, one) => h('li', {}, h('span', { dir: 'auto' }, one.text), h('span', { class: 'meta' }, `${name}, ${when(one.said_at)}`));
+    const said = (of, note) => h('li', {}, h('span', { dir: 'auto' }, of.text), h('span', { class: 'meta' }, note));
+    const hint = (words) => h('span', { class: 'quiet' }, words);
+    const [ask, statements, answers] = one.newer
+      ? [['Which one is true now? ', hint('The other one is kept aside, with all that it says.')],
+        [said(one.newer, `Newer, ${when(one.newer.said_at)}`), said(one.older, `Older, ${when(one.older.said_at)}`)], SIDES]
+      : [['Is this to be forgotten? ', hint(`You seem not to want it kept. It is out of use, and forgotten on ${when(one.expires_at)}.`)],
+        [said(one, when(one.last_said_at))], KEPT];
     return h('section', { class: 'card', 'aria-label': 'A question about what you said', tabindex: '-1' },
-      h('p', {}, 'Which one is true now? ', h('span', { class: 'quiet' }, 'The other one is kept aside, with all that it says.')),
-      h('ul', { tabindex: '0', 'aria-label': 'Both statements' }, side('Newer', conflict.newer), side('Older', conflict.older)),
+      h('p', {}, ask),
+      h('ul', { tabindex: '0', 'aria-label': 'What you said' }, statements),
       h('div', { class: 'row' },
-        Object.entries(SIDES).map(([keep, label]) => h('button', { type: 'button', onclick: () => settle(keep) }, label)),
-        left > 0 && h('span', { class: 'quiet' }, `and ${plural(left, 'more question')}`)));
+        Object.entries(answers).map(([answer, label]) => h('button', { type: 'button', onclick: () => settle(answer) }, label)),
+        left > 0 && hint(`and ${plural(left, 'more question')}`)));
   }
+}
+
+/** What was taken for something that its user does not want kept, until it is forgotten. */
+async function setAside(space) {
+  const { items } = await api.list({ space, status: 'archived', limit: 20 });
+  return items.filter((entry) => entry.expires_at);
 }

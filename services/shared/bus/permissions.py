@@ -50,8 +50,6 @@ _ALSO_SAYS = {
         subjects.ENTRY_ENRICHED,
         subjects.EXTRACT_WANTED,
     ),
-    # what its user does not want remembered, as the model reads it, is forgotten
-    "embed": (FORGET.pattern,),
     "gateway": (
         f"{subjects.TURNS}.*",
         _UNHEARD,
