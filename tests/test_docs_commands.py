@@ -56,6 +56,7 @@ NOT_RUN: Mapping[str, str] = {
 _SMALL: Mapping[str, tuple[str, ...]] = {
     "bench write": ("--turns", "10", "--users", "2", "--probes", "40", "--embedder", "none", "--ner", "none"),
     "bench http": ("--entries", "100", "--requests", "10"),
+    "bench lookalikes": ("--length", "6"),
     "bench retrieve": ("--entries", "500", "--users", "1", "--queries", "10"),
     "bench stalls": ("--texts", "10", "--words", "10", "--reads", "4", "--embedder", "none", "--ner", "none"),
     "bench proxy": ("--entries", "100", "--requests", "10", "--streams", "2"),

@@ -19,6 +19,7 @@ WORD = "0-9a-z\x80-\xa1\xa6-\u209f\u20d0-\U0010ffff"
 _APART = re.compile(r"[^\W\d_][\u0300-\u036f\u0653-\u0655\u3099\u309a]+|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+_UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
 
 
 _T = TypeVar("_T")
@@ -158,7 +159,8 @@ def separate(folded: str) -> str:
 
 
 def why_unfit(text: str, longest: int) -> str | None:
-    """Why a text cannot be kept, if so: it is blank, or has more bytes than these."""
+    """Why a text cannot be kept, if so: nothing of it is seen, or it has more bytes than these."""
     if (size := len(text.encode())) > longest:
         return f"the text has {size} bytes, {longest} are allowed"
-    return None if text.strip() else "the text is blank"
+    is_seen = any(unicodedata.category(char) not in _UNSEEN for char in text)
+    return None if is_seen else "the text is blank"
