@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
+from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -14,11 +16,12 @@ import pytest
 from services.runtime import Running, running
 from services.shared.settings import Settings
 
+LIGHT: dict[str, Any] = {"ner": "none", "embedder": "none", "sync": "interval", "log_level": "error"}
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    light = {"ner": "none", "embedder": "none", "sync": "interval", "log_level": "error"}
-    return Settings(data=tmp_path / "data", nats_port=0, http_port=0, **light)
+    return Settings(data=tmp_path / "data", nats_port=0, http_port=0, **LIGHT)
 
 
 @pytest.fixture
@@ -35,21 +38,25 @@ async def http(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
         yield asking
 
 
-@pytest.fixture
-def up(tmp_path: Path) -> Iterator[str]:
-    """The address of the bus of a memorybus that runs in a thread, for commands that run a loop of their own."""
-    bus, stop = Queue[str](), Event()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One memorybus for the tests of a file, in a thread, as for clients that wait and commands with their own loop."""
+    started, stop = Queue[Running](), Event()
 
-    async def run() -> None:
-        data = {"data": tmp_path / "up", "nats_port": 0, "http_port": 0}
-        async with running(Settings(**data, ner="none", embedder="none", sync="interval", log_level="error")) as one:
-            bus.put(one.nats)
+    async def run(data: Path) -> None:
+        async with running(Settings(data=data, nats_port=0, http_port=0, **LIGHT)) as one:
+            started.put(one)
             await asyncio.to_thread(stop.wait)
 
-    thread = Thread(target=asyncio.run, args=(run(),))
+    thread = Thread(target=asyncio.run, args=(run(tmp_path_factory.mktemp("shared")),))
     thread.start()
     try:
-        yield bus.get(timeout=60)
+        yield started.get(timeout=60)
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.fixture
+def user() -> str:
+    return f"u-{uuid4().hex[:8]}"

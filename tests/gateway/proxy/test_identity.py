@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import pytest
 
-from services.gateway.callers import is_unfilled
 from services.gateway.proxy.naming import sent_name
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer, every_api
@@ -82,20 +81,6 @@ def test_ids_of_conversations_that_clients_send_are_known(headers: dict[str, str
 @pytest.mark.parametrize(("headers", "body"), UNNAMED)
 def test_ids_of_anything_else_name_no_conversation(headers: dict[str, str], body: dict[str, Any]) -> None:
     assert sent_name(list(headers.items()), body) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "{{CHAT_ID}}", "{{ chat.id }}", "${CHAT_ID}", "$CHAT_ID", "%CHAT_ID%", "<chat_id>", "[chat_id]", "null",
-     "undefined", "owui-{{CHAT_ID}}", "{{LIBRECHAT_BODY_CONVERSATIONID}}", "{chat_id}", "{% chat_id %}", "None"],
-)  # fmt: skip
-def test_a_name_that_nobody_filled_in_is_none(text: str) -> None:
-    assert is_unfilled(text)
-
-
-@pytest.mark.parametrize("text", ["trip", "my $5 idea", "A<B", "c-1", "100%", "Urlaub [2026]", "{x", "nullable", "ünï"])
-def test_a_name_is_one(text: str) -> None:
-    assert not is_unfilled(text)
 
 
 async def _name(http: httpx.AsyncClient, user: str, body: Any, path: str = "/chat/completions", **headers: str) -> str:
