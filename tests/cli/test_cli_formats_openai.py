@@ -73,14 +73,6 @@ def test_the_same_file_again_is_the_same_turns_and_a_longer_one_continues_it(tmp
     assert len({turn.turn_id for turn in longer}) == 3
 
 
-def test_without_times_the_order_is_kept_up_to_now(tmp_path: Path) -> None:
-    turns = openai(written(tmp_path, [HELLO, HELLO]))
-    times = [turn.created_at for turn in turns if turn.created_at]
-    assert len(times) == 4
-    assert times == sorted(set(times))
-    assert 0 <= (datetime.now(UTC) - times[-1]).total_seconds() < 30
-
-
 def test_times_in_the_file_are_kept_and_carried_on(tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "a", "created_at": "2026-02-01T10:00:00+01:00"},
