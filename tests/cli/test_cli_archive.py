@@ -239,7 +239,6 @@ async def test_a_file_that_is_not_whole_is_said_to_be(source: TextStore, tmp_pat
 NO_LINES = [
     b"", b"{", b"[1, 2]", b"null", b'"text"', b"{}", b'{"entry": 5}', b'{"turn": {"user_id": ""}}',
     b'{"end": {"turns": "many"}}', b"\xff\xfe", b"\x00" * 100,
-    b'{"entry": ' + an_entry("ann", id="../../etc/passwd").model_dump_json().encode() + b"}",
 ]  # fmt: skip
 
 
@@ -249,6 +248,14 @@ async def test_what_is_no_line_of_an_export_is_named_by_its_number(source: TextS
         path.write_bytes(b"".join([*whole[:2], line + b"\n", *whole[2:]]))
         with pytest.raises(ArchiveError, match=r"damaged\.jsonl: line 3: "):
             await imported(source, path)
+
+
+async def test_an_entry_with_a_strange_id_is_refused(source: TextStore, tmp_path: Path) -> None:
+    whole, path = await exported(source, tmp_path / "whole.jsonl"), tmp_path / "strange.jsonl"
+    entry = an_entry("ann", id="../../etc/passwd").model_dump_json().encode()
+    path.write_bytes(b"".join([*whole[:2], b'{"entry": ' + entry + b"}\n", *whole[2:]]))
+    with pytest.raises(ArchiveError, match="UUID"):
+        await imported(source, path)
 
 
 async def test_a_memory_is_not_given_to_another_by_changing_its_owner_in_the_file(
