@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -17,6 +16,7 @@ from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.gateway.proxy.backend import ModelServer, saying
+from tests.gateway.proxy.chatting import Chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +93,5 @@ async def client(place: Place) -> AsyncIterator[MemoryClient]:
 
 
 @pytest.fixture
-def user() -> str:
-    return f"u-{uuid4().hex[:8]}"
+def chat(http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str) -> Chat:
+    return Chat(http, client, model, user)
