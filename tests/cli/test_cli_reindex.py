@@ -153,7 +153,7 @@ async def test_killed_after_the_change_it_is_completed(tmp_path: Path, server: E
     settings = await filled(tmp_path, server, MANY)
     await rebuild(settings)
     async with reindexing(settings) as process:
-        await eventually(lambda: recorded_in(settings), lambda it: bool(it) and it.model == "large", within=90)
+        await eventually(lambda: recorded_in(settings), lambda it: it is not None and it.model == "large", within=90)
         process.send_signal(signal.SIGKILL)
         assert await process.wait() == -signal.SIGKILL
     await rebuild(settings.model_copy(update={"embedder_model": "large"}))

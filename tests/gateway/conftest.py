@@ -30,12 +30,23 @@ async def instance(settings: Settings) -> AsyncIterator[Running]:
         yield up
 
 
+def asking(instance: Running, **headers: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"{instance.http}/v1/memory", headers=headers, trust_env=False, verify=False, timeout=30
+    )
+
+
 @pytest.fixture
 async def http(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(
-        base_url=f"{instance.http}/v1/memory", trust_env=False, verify=False, timeout=30
-    ) as asking:
-        yield asking
+    async with asking(instance) as client:
+        yield client
+
+
+@pytest.fixture
+async def ann(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
+    """The same as ann, whom a header names."""
+    async with asking(instance, **{"Memory-User": "ann"}) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,26 +23,28 @@ HALF = b'{"text": "\\ud800"}'
 HALF_ASKED = b'{"query": "\\ud800"}'
 
 
-async def remembered(http: httpx.AsyncClient, text: str, user: dict[str, str] = ANN, **more: Any) -> dict[str, Any]:
-    answer = await http.post("/entries", json={"text": text} | more, headers=user)
+async def remembered(asking: httpx.AsyncClient, text: str, **more: Any) -> dict[str, Any]:
+    answer = await asking.post("/entries", json={"text": text} | more)
     assert answer.status_code == 201, answer.text
     entry: dict[str, Any] = answer.json()["entry"]
     return entry
 
 
-async def test_http_and_the_bus_answer_the_same(http: httpx.AsyncClient, client: MemoryClient) -> None:
+async def test_http_and_the_bus_answer_the_same(
+    ann: httpx.AsyncClient, http: httpx.AsyncClient, client: MemoryClient
+) -> None:
     for n in range(3):
-        await remembered(http, f"Shelf {n} holds {n} {'jar' if n == 1 else 'jars'} of jam.", tags=["kitchen"][:n])
+        await remembered(ann, f"Shelf {n} holds {n} {'jar' if n == 1 else 'jars'} of jam.", tags=["kitchen"][:n])
     for words, found in ((None, 3), ("jar 1", 1), ("jars of jam", 3), ("kitchen", 2)):
         listed = await client.list(ListRequest(user_id="ann", q=words))
         assert len(listed.items) == found
         params = {} if words is None else {"q": words}
-        assert (await http.get("/entries", params=params, headers=ANN)).json() == listed.model_dump(mode="json")
+        assert (await ann.get("/entries", params=params)).json() == listed.model_dump(mode="json")
     listed = await client.list(ListRequest(user_id="ann"))
     asked = RetrieveRequest(user_id="ann", query="jars of jam", now=listed.items[0].created_at)
     over_bus = (await client.retrieve(asked)).model_dump(mode="json")
     body = asked.model_dump(mode="json", exclude={"user_id"})
-    over_http = (await http.post("/search", json=body, headers=ANN)).json()
+    over_http = (await ann.post("/search", json=body)).json()
     for reply in (over_bus, over_http):
         assert reply.pop("retrieval_ms") >= 0
         reply.pop("query_embedding_ms")
@@ -52,9 +53,8 @@ async def test_http_and_the_bus_answer_the_same(http: httpx.AsyncClient, client:
 
 async def test_any_name_of_a_user_is_taken_as_it_is(http: httpx.AsyncClient) -> None:
     for user in ("Ünal", "a b/c", "~x", "0" * 512):
-        named = {"Memory-User": user.encode()}
-        entry = await remembered(http, "A name is a name.", user=named)  # type: ignore[arg-type]
-        assert entry["user_id"] == user
+        made = await http.post("/entries", json={"text": "A name is a name."}, headers={b"Memory-User": user.encode()})
+        assert made.json()["entry"]["user_id"] == user
 
 
 async def test_a_header_that_names_nobody_is_refused(http: httpx.AsyncClient) -> None:
@@ -64,16 +64,16 @@ async def test_a_header_that_names_nobody_is_refused(http: httpx.AsyncClient) ->
         assert "Memory-User" in answer.json()["detail"]
 
 
-async def test_a_user_in_the_body_is_refused(http: httpx.AsyncClient) -> None:
+async def test_a_user_in_the_body_is_refused(ann: httpx.AsyncClient) -> None:
     for path, body in (
         ("/entries", {"text": "x"}),
         ("/search", {"query": "x"}),
         ("/turns", {"role": "user", "text": "x"}),
         ("/erase", {}),
     ):
-        answer = await http.post(path, json=body | {"user_id": "bob"}, headers=ANN)
+        answer = await ann.post(path, json=body | {"user_id": "bob"})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "user_id"), path
-    assert (await http.get("/entries", params={"user_id": "bob"}, headers=ANN)).status_code == 422
+    assert (await ann.get("/entries", params={"user_id": "bob"})).status_code == 422
 
 
 PROBLEMS: dict[str, tuple[str, str, dict[str, Any], int, str, str]] = {
@@ -124,22 +124,22 @@ async def test_a_body_is_long_or_of_unknown_length_in_vain(http: httpx.AsyncClie
     assert (await http.post("/search", content=parts(), headers=JSON)).status_code == 411
 
 
-async def test_the_page_of_another_site_gets_nothing_done(http: httpx.AsyncClient) -> None:
-    entry = await remembered(http, "My locker at work has the code 4007.")
-    own = str(http.base_url.copy_with(path="/")).rstrip("/")
+async def test_the_page_of_another_site_gets_nothing_done(ann: httpx.AsyncClient) -> None:
+    entry = await remembered(ann, "My locker at work has the code 4007.")
+    own = str(ann.base_url.copy_with(path="/")).rstrip("/")
     origins = ("https://evil.example", "null", "http://localhost:3000", "http://[")
     for headers in [
         *({"Origin": origin} for origin in origins),
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ]:
-        assert (await http.post("/erase", json={}, headers=ANN | headers)).status_code == 403
-        assert (await http.delete(f"/entries/{entry['id']}", headers=ANN | headers)).status_code == 403
-        answer = await http.get("/entries", headers=ANN | headers)
+        assert (await ann.post("/erase", json={}, headers=headers)).status_code == 403
+        assert (await ann.delete(f"/entries/{entry['id']}", headers=headers)).status_code == 403
+        answer = await ann.get("/entries", headers=headers)
         assert answer.status_code == 403
         assert "access-control-allow-origin" not in answer.headers
     for headers in ({"Origin": own}, {"Origin": own, "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
-        assert (await http.get("/entries", headers=ANN | headers)).json()["total_count"] == 1
+        assert (await ann.get("/entries", headers=headers)).json()["total_count"] == 1
 
 
 async def test_the_same_request_with_the_same_key_has_the_effect_of_one(
@@ -161,12 +161,12 @@ async def test_the_same_request_with_the_same_key_has_the_effect_of_one(
     assert other.json()["turn_id"] != turns[0].json()["turn_id"]
 
 
-async def test_an_entry_carries_its_version_and_is_not_sent_again_unchanged(http: httpx.AsyncClient) -> None:
-    entry = await remembered(http, "Versions are counted.")
-    shown = await http.get(f"/entries/{entry['id']}", headers=ANN)
+async def test_an_entry_carries_its_version_and_is_not_sent_again_unchanged(ann: httpx.AsyncClient) -> None:
+    entry = await remembered(ann, "Versions are counted.")
+    shown = await ann.get(f"/entries/{entry['id']}")
     tag = shown.headers["etag"]
     assert tag == f'"{entry["version"]}"'
-    again = await http.get(f"/entries/{entry['id']}", headers=ANN | {"If-None-Match": tag})
+    again = await ann.get(f"/entries/{entry['id']}", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -186,27 +186,24 @@ async def test_the_documentation_needs_no_other_host(instance: Running) -> None:
     assert "://" not in page.text.replace("http://www.w3.org", "")
 
 
-async def test_it_does_not_start_where_others_reach_it_without_credentials(tmp_path: Path) -> None:
-    settings = Settings(
-        data=tmp_path, nats_port=0, http_port=0, http_host="0.0.0.0", ner="none", embedder="none", log_level="error"
-    )
-    with pytest.raises(UnusableSetting, match="MEMORYBUS_GATEWAY_AUTH"):
-        async with running(settings):
-            pass
-
-
-async def test_it_does_not_start_where_every_page_would_act_for_any_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("setting", "more", "origins"),
+    [
+        ("MEMORYBUS_GATEWAY_AUTH", {"http_host": "0.0.0.0"}, ""),
+        ("MEMORYBUS_GATEWAY_CORS_ORIGINS", {}, "https://app.example, *"),
+    ],
+)
+async def test_it_does_not_start_where_others_reach_it_without_credentials_or_every_page_would_act_for_any_user(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, setting: str, more: dict[str, str], origins: str
 ) -> None:
-    monkeypatch.setenv("MEMORYBUS_GATEWAY_CORS_ORIGINS", "https://app.example, *")
-    with pytest.raises(UnusableSetting, match="MEMORYBUS_GATEWAY_CORS_ORIGINS"):
-        async with running(Settings(data=tmp_path, nats_port=0, http_port=0)):
+    monkeypatch.setenv("MEMORYBUS_GATEWAY_CORS_ORIGINS", origins)
+    with pytest.raises(UnusableSetting, match=setting):
+        async with running(settings.model_copy(update=more)):
             pass
 
 
-async def test_a_page_that_is_listed_may_name_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_is_listed_may_name_its_user(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYBUS_GATEWAY_CORS_ORIGINS", "https://app.example")
-    settings = Settings(data=tmp_path, nats_port=0, http_port=0, ner="none", embedder="none", log_level="error")
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,memory-user"}
     async with running(settings) as up, httpx.AsyncClient(base_url=f"{up.http}/v1/memory") as http:
         page = {"Origin": "https://app.example"}

@@ -51,20 +51,6 @@ async def test_after_a_list_that_is_what_is_on_the_screen(chat: Chat) -> None:
     assert "forgotten: “Nice weather.”" in await told("forget that")
 
 
-async def test_one_of_what_waits_for_a_word_is_chosen_by_another(chat: Chat) -> None:
-    await chat.says("My bike is a red Gazelle.", memory_id="c1")
-    await chat.says("My other bike is a folding Brompton.", memory_id="c1")
-    await chat.digested(3)  # the model says the same each time
-
-    told = partial(chat.answer, memory_id="c1")
-    assert "Gazelle" in await told("forget my bikes")
-    again = await told("only the Brompton")
-    assert "will be forgotten" in again
-    assert "Gazelle" not in again
-    assert "Forgotten: 1 memory." in await told("yes")
-    assert "Gazelle" in await told("What do you remember about my bike?")
-
-
 async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(chat: Chat) -> None:
     for number in range(5):
         said = f"My locker number {number} has the code 44{number}1."

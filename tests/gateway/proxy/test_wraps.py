@@ -13,35 +13,6 @@ from tests.gateway.proxy.chatting import Chat
 from tests.polling import eventually
 
 DOC = "I am Petra. I live in Umeå and my deploy server is called walnut."
-WRAPS = [
-    "<system-reminder>\n{doc}\n</system-reminder>\n{said}",
-    "{said}\n\nFile: cv.txt\n```\n{doc}\n```",
-    "<page>\n{doc}\n</page>\n<user_query>\n{said}\n</user_query>",
-]
-
-
-def wrapped(said: str, wrap: str) -> str:
-    return wrap.format(doc=DOC, said=said)
-
-
-@pytest.mark.parametrize("wrap", WRAPS)
-async def test_a_wrapped_chat_is_recalled_kept_and_obeyed_as_a_plain_one(chat: Chat, wrap: str) -> None:
-    await chat.says(wrapped("My deploy server is called heron.", wrap))
-    await chat.digested(2)
-    assert [entry.text for entry in await chat.entries(2) if entry.role == "user"] == [
-        "My deploy server is called heron."
-    ]
-    sent = wrapped("What is my deploy server called?", wrap)
-    plain = await chat.says("What is my deploy server called?", memory_id="plain")
-    answer = await chat.says(sent, memory_id="wrapped")
-    assert answer.headers["memory-used"] == plain.headers["memory-used"]
-    assert chat.model.seen[-1].json["messages"][-1]["content"].endswith(f"\n\n{sent}")
-    asked = len(chat.model.seen)
-    told = await chat.says(wrapped("Forget that my deploy server is called heron.", wrap), memory_id="wrapped")
-    assert told.headers["memory-command"] == "true"
-    await chat.says(wrapped("yes", wrap), memory_id="wrapped")
-    assert len(chat.model.seen) == asked
-    assert (await chat.client.list(ListRequest(user_id=chat.user, q="heron"))).total_count == 0
 
 
 async def test_a_wish_that_nothing_be_kept_holds_in_a_wrapped_message_and_is_none_in_a_document(chat: Chat) -> None:
