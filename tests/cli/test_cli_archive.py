@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -65,26 +66,24 @@ async def fill(store: TextStore, user: str) -> None:
 
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[TextStore]:
-    store = await SqliteTextStore.open(tmp_path / "source.sqlite3", synchronous="normal")
-    for user in USERS:
-        await fill(store, user)
-    yield store
-    await store.close()
+    async with opened(tmp_path / "source.sqlite3") as store:
+        for user in USERS:
+            await fill(store, user)
+        yield store
 
 
 @pytest.fixture(params=["sqlite", "opensearch"])
 async def target(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TextStore]:
     """An empty memory, on either engine."""
     if request.param == "sqlite":
-        store = await SqliteTextStore.open(tmp_path / "target.sqlite3", synchronous="normal")
-        yield store
-        await store.close()
+        async with opened(tmp_path / "target.sqlite3") as store:
+            yield store
         return
     url, whence = opensearch_server()
     if url is None:
         pytest.skip(whence)
-    async with a_store(url) as opened:
-        yield opened
+    async with a_store(url) as store:
+        yield store
 
 
 @pytest.fixture
@@ -95,12 +94,19 @@ async def folder(source: TextStore, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def typed(folder: Path, *arguments: str, command: str = "export") -> Result:
-    words = [command, *arguments, "--data", str(folder), "--text-store", "sqlite"]
+async def typed(command: str, folder: Path, *arguments: str | Path) -> Result:
+    words = [command, *map(str, arguments), "--data", str(folder), "--text-store", "sqlite"]
     app = typer.Typer()
     app.command()(export.export)
     app.command("import")(import_.import_)
-    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    return await asyncio.to_thread(CliRunner().invoke, app, words, env={"COLUMNS": "200"})
+
+
+@asynccontextmanager
+async def opened(file: Path) -> AsyncIterator[TextStore]:
+    store = await SqliteTextStore.open(file, synchronous="normal")
+    yield store
+    await store.close()
 
 
 async def exported(store: TextStore, path: Path, user: str | None = None) -> list[bytes]:
@@ -131,14 +137,13 @@ async def test_a_memory_moved_elsewhere_once_or_twice_and_exported_again_is_the_
 
 async def test_what_was_forgotten_since_the_export_stays_so_and_is_told(folder: Path) -> None:
     file = folder / "ann.jsonl"
-    await asyncio.to_thread(typed, folder, str(file), "--user", "ann")
-    store = await SqliteTextStore.open(folder / "memory.sqlite3", synchronous="normal")
-    (entry, *_) = [
-        entry for entry in await store.export_entries("ann", after=None, limit=100) if entry.status == "active"
-    ]
-    await store.forget([Key("ann", entry.id)], until=NOON)
-    await store.close()
-    result = await asyncio.to_thread(typed, folder, str(file), command="import")
+    await typed("export", folder, file, "--user", "ann")
+    async with opened(folder / "memory.sqlite3") as store:
+        (entry, *_) = [
+            entry for entry in await store.export_entries("ann", after=None, limit=100) if entry.status == "active"
+        ]
+        await store.forget([Key("ann", entry.id)], until=NOON)
+    result = await typed("import", folder, file)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "forgotten in this memory, and left so: 1 entry\n" in result.stdout
 
@@ -187,13 +192,12 @@ async def test_what_is_there_already_stays_where_memory_is_off(
 
 async def test_an_import_says_what_is_left_out_and_why(folder: Path, tmp_path: Path) -> None:
     file = folder / "all.jsonl"
-    await asyncio.to_thread(typed, folder, str(file))
+    await typed("export", folder, file)
     other = tmp_path / "other"
     other.mkdir()
-    store = await SqliteTextStore.open(other / "memory.sqlite3", synchronous="normal")
-    await store.add_records([DECIDED["off"][0]])
-    await store.close()
-    result = await asyncio.to_thread(typed, other, str(file), command="import")
+    async with opened(other / "memory.sqlite3") as store:
+        await store.add_records([DECIDED["off"][0]])
+    result = await typed("import", other, file)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "as memory is off there: turn it on, then repeat the import\n" in result.stdout
     assert "left out: 5 entries and 7 turns, " in result.stdout
@@ -201,11 +205,10 @@ async def test_an_import_says_what_is_left_out_and_why(folder: Path, tmp_path: P
 
 async def test_an_import_that_brings_back_who_was_erased_says_so(folder: Path) -> None:
     file = folder / "all.jsonl"
-    await asyncio.to_thread(typed, folder, str(file))
-    store = await SqliteTextStore.open(folder / "memory.sqlite3", synchronous="normal")
-    await store.add_records([erased_record("ann", NOON)])
-    await store.close()
-    result = await asyncio.to_thread(typed, folder, str(file), command="import")
+    await typed("export", folder, file)
+    async with opened(folder / "memory.sqlite3") as store:
+        await store.add_records([erased_record("ann", NOON)])
+    result = await typed("import", folder, file)
     assert result.exit_code == 0
     assert f"'ann' was erased here on {NOON:%Y-%m-%d %H:%M} UTC, and is back with what the file holds" in result.stdout
     assert "`memorybus erase --user ann` removes it again" in result.stdout
@@ -280,11 +283,10 @@ async def test_what_was_first_said_in_a_turn_that_came_later_or_is_gone_is_moved
     left = not_said_in(told, "c0", NOON + minutes(20))
     assert left is not None
     for number, entry in enumerate((told, left)):
-        memory = await SqliteTextStore.open(tmp_path / f"{number}.sqlite3", synchronous="normal")
-        await memory.append(turns, [a_proposal(turn) for turn in turns])
-        await memory.apply([Accepted(entry)])
-        await exported(memory, tmp_path / f"{number}.jsonl", "ann")
-        await memory.close()
+        async with opened(tmp_path / f"{number}.sqlite3") as memory:
+            await memory.append(turns, [a_proposal(turn) for turn in turns])
+            await memory.apply([Accepted(entry)])
+            await exported(memory, tmp_path / f"{number}.jsonl", "ann")
         await imported(target, tmp_path / f"{number}.jsonl")
     assert list(await target.get([made])) == [made.id]
 
@@ -322,10 +324,10 @@ async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("one", "other"):
-        assert (await asyncio.to_thread(typed, folder, str(folder / name))).exit_code == 0
+        assert (await typed("export", folder, folder / name)).exit_code == 0
     monkeypatch.chdir(folder)
     (folder / "-").touch()
-    written = await asyncio.to_thread(typed, folder, "-")
+    written = await typed("export", folder, "-")
     assert written.exit_code == 0
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes() == written.stdout_bytes
     assert "turns and" in written.stderr
@@ -333,30 +335,27 @@ async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(
 
 
 async def test_an_export_is_read_from_standard_input(folder: Path) -> None:
-    assert (await asyncio.to_thread(typed, folder, str(folder / "one"))).exit_code == 0
+    assert (await typed("export", folder, folder / "one")).exit_code == 0
     command = [sys.executable, "-m", "services.cli", "import", "-", "--data", str(folder / "new")]
     with (folder / "one").open("rb") as export:
         done = await asyncio.to_thread(subprocess.run, command, stdin=export, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (await asyncio.to_thread(typed, folder / "new", str(folder / "again"))).exit_code == 0
+    assert (await typed("export", folder / "new", folder / "again")).exit_code == 0
     assert (folder / "again").read_bytes() == (folder / "one").read_bytes()
 
 
 async def test_a_user_who_is_not_known_is_said_to_be_and_no_file_is_made(folder: Path) -> None:
     for where in (str(folder / "nobody"), "-"):
-        result = await asyncio.to_thread(typed, folder, where, "--user", "nobody")
+        result = await typed("export", folder, where, "--user", "nobody")
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith("error: there is nothing of a user 'nobody'")
     assert not (folder / "nobody").exists()
 
 
-async def test_a_file_that_cannot_be_written_is_named_with_the_reason(folder: Path) -> None:
+async def test_where_it_cannot_be_written_or_gone_on_with_is_named_with_the_reason(folder: Path) -> None:
     file = folder / "nowhere" / "ann.jsonl"
-    result = await asyncio.to_thread(typed, folder, str(file))
+    result = await typed("export", folder, file)
     assert (result.exit_code, result.stderr) == (1, f"error: {file}: No such file or directory\n")
-
-
-async def test_what_cannot_be_gone_on_with_is_said(folder: Path) -> None:
-    result = await asyncio.to_thread(typed, folder, "-", "--resume")
+    result = await typed("export", folder, "-", "--resume")
     assert result.exit_code == 1
     assert "standard output" in result.stderr

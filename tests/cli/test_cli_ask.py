@@ -96,7 +96,6 @@ def test_what_narrows_the_question_is_to_be_left_out(filters: dict[str, Any]) ->
     ("found", "budget", "told"),
     [
         (12, 20, "12 memories match, but not one fits into 20 tokens: try --budget 1000."),
-        (1, 1, "1 memory matches, but not one fits into 1 token: try --budget 1000."),
         (1, 2000, "1 memory matches, but not one fits into 2,000 tokens: try a larger --budget."),
     ],
 )
@@ -170,9 +169,7 @@ def test_a_moment_without_a_zone_is_one_of_here() -> None:
     ("written", "zone", "says"),
     [
         ("yesterday", None, "--now: a moment is written as in ISO 8601"),
-        ("", None, "--now: a moment"),
         ("0001-01-01", None, "--now: a moment"),
-        ("2026-02-01", "Atlantis", "--time-zone: is no time zone"),
         ("2026-02-01", "../etc", "--time-zone: is no time zone"),
     ],
 )
@@ -239,12 +236,10 @@ REQUEST: dict[str, Any] = {"user_id": "me", "query": "x"}
     ("fields", "says"),
     [
         ({"query": "  "}, "the question is blank"),
-        ({"user_id": ""}, "--user: String should have at least 1 character"),
         ({"types": ["opinion"]}, "--type: Input should be 'fact', 'preference'"),
         ({"time_zone": "Atlantis"}, "--time-zone: is no time zone of the IANA database"),
         ({"min_score": 2}, "--min-score: Input should be less than or equal to 1"),
         ({"now": "soon"}, "--now: a time is written as in ISO 8601"),
-        ({"space": ""}, "--space: String should have at least 1 character"),
     ],
 )
 def test_a_wrong_option_is_one_line_that_names_it(

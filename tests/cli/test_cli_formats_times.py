@@ -90,13 +90,8 @@ def test_who_has_no_time_stands_near_those_that_have(tmp_path: Path, format: For
 
 
 SAME: list[Any] = [
-    UNIX,
-    float(UNIX),
-    str(UNIX),
-    UNIX * 1000,
-    str(UNIX * 1000),
-    UNIX * 1_000_000,
-    UNIX * 1_000_000_000,
+    *(UNIX, float(UNIX), str(UNIX)),
+    *(UNIX * 1000, str(UNIX * 1000), UNIX * 1_000_000, UNIX * 1_000_000_000),
     "2024-05-01T10:00:00Z",
     "2024-05-01T10:00:00",
     "2024-05-01 10:00:00",
