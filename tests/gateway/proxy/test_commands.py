@@ -51,6 +51,20 @@ async def test_after_a_list_that_is_what_is_on_the_screen(chat: Chat) -> None:
     assert "forgotten: “Nice weather.”" in await told("forget that")
 
 
+async def test_one_of_what_waits_for_a_word_is_chosen_by_another(chat: Chat) -> None:
+    for text in ("My bike is a red Gazelle.", "My other bike is a folding Brompton."):
+        await chat.says(text, memory_id="c1")
+    await chat.digested(3)  # the model says the same each time
+
+    told = partial(chat.answer, memory_id="c1")
+    assert "Gazelle" in await told("forget my bikes")
+    again = await told("only the Brompton")
+    assert "will be forgotten" in again
+    assert "Gazelle" not in again
+    assert "Forgotten: 1 memory." in await told("yes")
+    assert "Gazelle" in await told("What do you remember about my bike?")
+
+
 async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(chat: Chat) -> None:
     for number in range(5):
         said = f"My locker number {number} has the code 44{number}1."
@@ -183,15 +197,13 @@ async def test_that_is_what_the_history_of_this_chat_holds_not_of_one_that_begin
 async def test_a_word_whose_answer_is_made_again_gets_the_same_and_is_not_remembered(
     chat: Chat, memory_id: str | None
 ) -> None:
-    more = {"memory_id": memory_id} if memory_id else {}
-
-    told = partial(chat.answer, **more)
+    told = partial(chat.answer, **({"memory_id": memory_id} if memory_id else {}))
     forget = "Forget that my dog Rex bites postmen."
     await told("My dog Rex bites postmen.")
     await chat.digested(2)
     asked, seen = await told(forget), len(chat.model.seen)
-    for said, reply in (("no", "Then nothing was changed."), ("no", "Then nothing was changed.")):
-        assert await told(forget, asked, said) == reply
+    for _ in range(2):
+        assert await told(forget, asked, "no") == "Then nothing was changed."
     assert (await told(forget, asked, "yes")).startswith("Nothing waits for your word any more")
     assert await told(forget) == asked
     for said in ("yes", "yes", "no"):
