@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from queue import Queue
-from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +12,7 @@ import pytest
 
 from services.runtime import Running, running
 from services.shared.settings import Settings
+from tests.gateway.threads import in_a_thread
 
 LIGHT: dict[str, Any] = {"ner": "none", "embedder": "none", "sync": "interval", "log_level": "error"}
 
@@ -51,21 +49,10 @@ async def ann(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One memorybus for the tests of a file, in a thread, as for clients that wait and commands with their own loop."""
-    started, stop = Queue[Running](), Event()
-
-    async def run(data: Path) -> None:
-        async with running(Settings(data=data, nats_port=0, http_port=0, **LIGHT)) as one:
-            started.put(one)
-            await asyncio.to_thread(stop.wait)
-
-    thread = Thread(target=asyncio.run, args=(run(tmp_path_factory.mktemp("shared")),))
-    thread.start()
-    try:
-        yield started.get(timeout=60)
-    finally:
-        stop.set()
-        thread.join()
+    """One memorybus for the tests of a file, whose users are their own, and for commands."""
+    data = tmp_path_factory.mktemp("shared")
+    with in_a_thread(running(Settings(data=data, nats_port=0, http_port=0, **LIGHT))) as up:
+        yield up
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ class Chat:
         return replace(self, user=f"{self.user}-other")
 
     async def send(self, body: Any, path: str = "/chat/completions", **headers: str) -> httpx.Response:
-        """What is answered to a request; `memory_id="c1"` is the header `Memory-Id`, too."""
+        """What is answered to a request with these headers: `Memory_Id="c1"` is `Memory-Id: c1`."""
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.http.post(path, json=body, headers={"Memory-User": self.user, **given})
 

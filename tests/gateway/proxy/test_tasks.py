@@ -81,7 +81,7 @@ async def test_of_a_task_nothing_is_kept_and_it_gets_no_memories(chat: Chat, sen
 
 async def test_what_was_just_said_and_answered_within_another_text_is_a_task_in_any_language(chat: Chat) -> None:
     chat.model.script = saying(lambda seen: "Herons nest early this year.")
-    await _told(chat, SAID)
+    await chat.says(SAID)
     await chat.digested(2)
     task = f"Otsikko?\n\nkäyttäjä: {SAID}\navustaja: Herons nest early this year."
     answer = await chat.send(asking(task))
@@ -139,23 +139,23 @@ async def _tasks(chat: Chat) -> None:
 
 async def test_a_task_leaves_a_choice_and_a_list_and_what_was_shown(chat: Chat) -> None:
     for text in ("My favourite tea is oolong.", "My other tea is sencha."):
-        await _told(chat, text, Memory_Id="c1")
+        await chat.answer(text, memory_id="c1")
     await chat.digested(3)
-    assert "oolong" in await _told(chat, "What do you remember about tea?", Memory_Id="c1")
+    assert "oolong" in await chat.answer("What do you remember about tea?", memory_id="c1")
     await _tasks(chat)
-    assert "Which of these" in await _told(chat, "pin that", Memory_Id="c1")
+    assert "Which of these" in await chat.answer("pin that", memory_id="c1")
     await _tasks(chat)
-    assert "Pinned" in await _told(chat, "the second one", Memory_Id="c1")
-    await _told(chat, "What do you remember about tea?", Memory_Id="c1")
+    assert "Pinned" in await chat.answer("the second one", memory_id="c1")
+    await chat.answer("What do you remember about tea?", memory_id="c1")
     await _tasks(chat)
-    assert "Say yes" in await _told(chat, "forget the second one", Memory_Id="c1")
+    assert "Say yes" in await chat.answer("forget the second one", memory_id="c1")
 
 
 async def test_a_task_leaves_what_was_announced_and_recent_turns(chat: Chat) -> None:
-    await _told(chat, "What I say next is off the record.", Memory_Id="c1")
+    await chat.answer("What I say next is off the record.", memory_id="c1")
     await _tasks(chat)
-    await _told(chat, "My cult is Gnarfbund.", Memory_Id="c1")
-    await _told(chat, "I like tea.", Memory_Id="c1")
+    await chat.answer("My cult is Gnarfbund.", memory_id="c1")
+    await chat.answer("I like tea.", memory_id="c1")
     assert "Owen Marsh" not in chat.told
     await chat.digested(2)
     assert not any("Gnarfbund" in text for text in await chat.texts(2))
@@ -163,9 +163,9 @@ async def test_a_task_leaves_what_was_announced_and_recent_turns(chat: Chat) -> 
 
 async def test_a_task_is_no_wish_of_its_user(chat: Chat) -> None:
     task = "Name this chat in at most 5 words. Reply with the name only.\n\nuser: go incognito"
-    await _told(chat, "I like tea.", Memory_Id="c1")
-    await _told(chat, task, Memory_Id="c1")
-    await _told(chat, "I like coffee.", Memory_Id="c1")
+    await chat.answer("I like tea.", memory_id="c1")
+    await chat.answer(task, memory_id="c1")
+    await chat.answer("I like coffee.", memory_id="c1")
     await chat.digested(3)
     assert "I like coffee." in await chat.texts(3)
 
