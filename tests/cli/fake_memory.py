@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from typer.testing import Result
+
 from contracts.ports import Unavailable
 from contracts.v1.commands import EntryReply, GetRequest, ListReply, ListRequest, StatusReply
 from contracts.v1.entries import Entry, Scores
@@ -15,6 +17,8 @@ from contracts.v1.turns import Turn
 from services.shared.client import Backlog
 
 NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
+Typed = Callable[..., Result]
+"""Runs the command of a module towards a client: `typed(module, client, *arguments)`."""
 
 
 def an_item(text: str, **fields: Any) -> RetrievedItem:

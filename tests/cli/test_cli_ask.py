@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import string
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -14,17 +12,16 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from typer.testing import CliRunner
 
 from contracts.envelope import ErrorInfo
 from contracts.errors import Unavailable
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import EntityCard, RetrieveReply, RetrieveRequest, Signals
-from services.cli import app
+from services.cli import ask
 from services.cli.ask import moment_of, other_spaces, request_of, show_reply, why
 from services.cli.common import one_line
 from services.shared.errors import RequestFailed
-from tests.cli.fake_memory import NOON, a_reply, an_entry, an_item
+from tests.cli.fake_memory import NOON, Typed, a_reply, an_entry, an_item
 
 ID = "0badcafe-0000-5000-8000-000000000001"
 
@@ -85,10 +82,12 @@ def test_a_leg_that_could_not_answer_is_named(leg: str, name: str) -> None:
 def test_nothing_found_says_where_and_what_to_try() -> None:
     assert "Nothing in the space 'work' of user 'me' matches." in shown(a_reply(), space="work")
     assert "Try other words" in shown(a_reply())
-    assert "Leave out the filters" in shown(a_reply(), tags=("python",))
 
 
-@pytest.mark.parametrize("filters", [{"types": ("fact",)}, {"conversation_id": "c"}, {"min_score": 0.0}, {"now": NOON}])
+@pytest.mark.parametrize(
+    "filters",
+    [{"tags": ("python",)}, {"types": ("fact",)}, {"conversation_id": "c"}, {"min_score": 0.0}, {"now": NOON}],
+)
 def test_what_narrows_the_question_is_to_be_left_out(filters: dict[str, Any]) -> None:
     assert "Leave out the filters" in shown(a_reply(total_count=0), **filters)
 
@@ -97,7 +96,6 @@ def test_what_narrows_the_question_is_to_be_left_out(filters: dict[str, Any]) ->
     ("found", "budget", "told"),
     [
         (12, 20, "12 memories match, but not one fits into 20 tokens: try --budget 1000."),
-        (1, 1, "1 memory matches, but not one fits into 1 token: try --budget 1000."),
         (1, 2000, "1 memory matches, but not one fits into 2,000 tokens: try a larger --budget."),
     ],
 )
@@ -171,9 +169,7 @@ def test_a_moment_without_a_zone_is_one_of_here() -> None:
     ("written", "zone", "says"),
     [
         ("yesterday", None, "--now: a moment is written as in ISO 8601"),
-        ("", None, "--now: a moment"),
         ("0001-01-01", None, "--now: a moment"),
-        ("2026-02-01", "Atlantis", "--time-zone: is no time zone"),
         ("2026-02-01", "../etc", "--time-zone: is no time zone"),
     ],
 )
@@ -185,7 +181,7 @@ def test_a_wrong_moment_is_one_line(
     assert " ".join(capsys.readouterr().err.split()).startswith(f"error: {says}")
 
 
-def test_every_option_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_reaches_the_request(typed: Typed) -> None:
     asked: list[RetrieveRequest] = []
 
     class Keeping:
@@ -193,13 +189,8 @@ def test_every_option_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> No
             asked.append(request)
             return a_reply(an_item("x"))
 
-    @asynccontextmanager
-    async def memory_client(url: str) -> AsyncIterator[Keeping]:
-        yield Keeping()
-
-    monkeypatch.setattr("services.cli.asking.memory_client", memory_client)
     options = "--user me --now 2026-02-01T10:00 --time-zone Asia/Tokyo --min-score 0.4 --conversation c7".split()
-    result = CliRunner().invoke(app, ["ask", "which host?", *options, "--nats", "nats://127.0.0.1:1"])
+    result = typed(ask, Keeping(), "which host?", *options)
     assert result.exit_code == 0, result.output
     (request,) = asked
     assert request.now == datetime(2026, 2, 1, 1, tzinfo=UTC)
@@ -245,12 +236,10 @@ REQUEST: dict[str, Any] = {"user_id": "me", "query": "x"}
     ("fields", "says"),
     [
         ({"query": "  "}, "the question is blank"),
-        ({"user_id": ""}, "--user: String should have at least 1 character"),
         ({"types": ["opinion"]}, "--type: Input should be 'fact', 'preference'"),
         ({"time_zone": "Atlantis"}, "--time-zone: is no time zone of the IANA database"),
         ({"min_score": 2}, "--min-score: Input should be less than or equal to 1"),
         ({"now": "soon"}, "--now: a time is written as in ISO 8601"),
-        ({"space": ""}, "--space: String should have at least 1 character"),
     ],
 )
 def test_a_wrong_option_is_one_line_that_names_it(

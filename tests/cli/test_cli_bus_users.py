@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import typer
 from typer.testing import CliRunner, Result
 
@@ -23,6 +24,8 @@ from tests.flow.test_bus_users import client_of, provisioned, secret_of, setting
 from tests.polling import digested
 from tests.servers.nats_cluster import ServerProcess, nats_server
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 @pytest.fixture(scope="module")
 def app() -> typer.Typer:
@@ -33,18 +36,16 @@ def app() -> typer.Typer:
     return app
 
 
-@pytest.fixture
-async def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ServerProcess]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bus(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     """A memorybus of which every service is a user of its own."""
-    for name in ("URL", "USER", "PASSWORD"):
-        monkeypatch.delenv(f"MEMORYBUS_NATS_{name}", raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
+    folder = tmp_path_factory.mktemp("users")
     passwords = {user.password_variable: secret_of(user.name) for user in users()}
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(nats_server(tmp_path / "bus", accounts(users()), passwords))
+        server = await stack.enter_async_context(nats_server(folder / "bus", accounts(users()), passwords))
         await provisioned(server)
         for step in FLOW:
-            settings = settings_of(step.service, server, tmp_path / "data")
+            settings = settings_of(step.service, server, folder / "data")
             await stack.enter_async_context(running(settings, only=[step.service]))
         yield server
 
@@ -52,59 +53,45 @@ async def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 async def typed(app: typer.Typer, bus: ServerProcess, user: str, *arguments: str) -> Result:
     """One command as this user, whose password is in the address."""
     address = bus.url.replace("//", f"//{user}:{secret_of(user)}@")
+    names = ("URL", "USER", "PASSWORD")
+    env = {"COLUMNS": "200"} | dict.fromkeys((f"MEMORYBUS_NATS_{name}" for name in names), None)
     async with asyncio.timeout(30):
-        result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, "--nats", address])
+        result = await asyncio.to_thread(CliRunner().invoke, app, [*arguments, "--nats", address], env=env)
     assert secret_of(user) not in result.output
     return result
 
 
-@pytest.fixture
-def turns(tmp_path: Path) -> str:
-    path = tmp_path / "turns.jsonl"
-    path.write_text(json.dumps({"user_id": "ann", "role": "user", "text": "I ordered the blue tiles.", "turn_id": "t"}))
-    return str(path)
-
-
-async def test_an_assistant_publishes_and_is_told_what_it_may_not_see(
-    app: typer.Typer, bus: ServerProcess, turns: str
+async def test_an_assistant_publishes_and_counts_what_is_a_users_and_is_told_what_it_may_not_see(
+    app: typer.Typer, bus: ServerProcess, tmp_path: Path
 ) -> None:
-    said = await typed(app, bus, ASSISTANT, "publish", turns)
-    line = json.loads((await typed(app, bus, ASSISTANT, "publish", turns, "--json")).stdout)
+    turns = tmp_path / "turns.jsonl"
+    turns.write_text('{"user_id": "ann", "role": "user", "text": "I ordered the blue tiles.", "turn_id": "t"}')
+    said = await typed(app, bus, ASSISTANT, "publish", str(turns))
     assert said.exit_code == 0, said.output
     assert "published 1 turn " in said.output
     assert "may not look at the bus" in said.output
+    line = json.loads((await typed(app, bus, ASSISTANT, "publish", str(turns), "--json")).stdout)
     assert (line["published"], line["dead_letters"]) == (1, None)
-
-
-async def test_an_assistant_counts_what_is_a_users_and_no_more(
-    app: typer.Typer, bus: ServerProcess, turns: str
-) -> None:
-    await typed(app, bus, ASSISTANT, "publish", turns, "--no-wait")
     async with client_of(OPERATOR, bus) as operator:
         await digested(operator, turns=1)
     line = json.loads((await typed(app, bus, ASSISTANT, "status", "--user", "ann", "--json")).stdout)
-    shown = await typed(app, bus, ASSISTANT, "status", "--user", "ann")
-    everybody = await typed(app, bus, ASSISTANT, "status")
     assert (line["turns"], line["backlog"], line["dead_letters"]) == (1, None, None)
+    shown = await typed(app, bus, ASSISTANT, "status", "--user", "ann")
     assert shown.exit_code == 0, shown.output
     assert "may not look at the bus" in shown.output
+    everybody = await typed(app, bus, ASSISTANT, "status")
     assert everybody.exit_code == 1
     assert "the bus does not let user 'assistant' publish on memory.v1.ops.status" in everybody.stderr
 
 
+@pytest.mark.parametrize(
+    "command", ["status", "status --user ann --json", "dead list", "reconcile", "erase --user ann --yes"]
+)
 async def test_an_operator_in_the_address_does_what_an_operator_may(
-    app: typer.Typer, bus: ServerProcess, turns: str
+    app: typer.Typer, bus: ServerProcess, command: str
 ) -> None:
-    await typed(app, bus, ASSISTANT, "publish", turns, "--no-wait")
-    async with client_of(OPERATOR, bus) as operator:
-        await digested(operator, turns=1)
-    done = {
-        command: await typed(app, bus, OPERATOR, *command.split())
-        for command in ("status", "status --user ann --json", "dead list", "reconcile", "erase --user ann --yes")
-    }
-    assert {command: result.exit_code for command, result in done.items()} == dict.fromkeys(done, 0), {
-        command: result.output for command, result in done.items()
-    }
+    done = await typed(app, bus, OPERATOR, *command.split())
+    assert done.exit_code == 0, done.output
 
 
 async def test_what_is_refused_fails_at_once_and_is_named(bus: ServerProcess) -> None:

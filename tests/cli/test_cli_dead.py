@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,7 +91,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def typed(command: str, *arguments: str, answer: str | None = None) -> Result:
     app = typer.Typer(rich_markup_mode="rich")
     app.add_typer(dead.app, name="dead")
-    where = () if {"--nats", "--data"} & set(arguments) else ("--nats", URL)
+    where = () if arguments and arguments[-1].startswith(("--nats", "--data")) else ("--nats", URL)
     return CliRunner().invoke(app, ["dead", command, *arguments, *where], input=answer)
 
 
@@ -187,13 +186,8 @@ def test_programs_get_everything_in_one_line_of_json(letters: FakeDeadLetterQueu
     letters.put(raw=b"hm")
     shown, unreadable = (json.loads(typed("show", number, "--json").output) for number in ("1", "2"))
     assert base64.b64decode(shown["body"]) == shown["text"].encode()
-    assert (shown["users"], shown["headers"], shown["stream"], shown["sequence"], shown["trace_id"]) == (
-        ["ann", "cy"],
-        {"x": "y"},
-        "MEMORY_TURNS",
-        7,
-        None,
-    )
+    told = {"users": ["ann", "cy"], "headers": {"x": "y"}, "stream": "MEMORY_TURNS", "sequence": 7, "trace_id": None}
+    assert shown.items() >= told.items()
     assert (unreadable["readable"], unreadable["text"], unreadable["attempts"]) == (False, "hm", None)
 
 
@@ -227,22 +221,17 @@ def test_a_bus_that_goes_away_ends_it_where_it_was(letters: FakeDeadLetterQueue)
 
 
 @pytest.mark.parametrize("command", ["retry", "drop"])
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "which ones?"),
-        (["--stage", "ingest"], "which ones?"),
-        (["1", "--all"], "not both"),
-        (["1", "--user", "ann"], "not both"),
-    ],
-)
-def test_which_letters_are_meant_must_be_clear(
-    letters: FakeDeadLetterQueue, command: str, arguments: list[str], said: str
-) -> None:
+def test_which_letters_are_meant_must_be_clear(letters: FakeDeadLetterQueue, command: str) -> None:
     letters.put()
-    result = typed(command, *arguments)
-    assert (result.exit_code, list(letters.kept), letters.retried) == (1, [1], [])
-    assert said in result.output
+    for arguments, said in (
+        ("", "which ones?"),
+        ("--stage ingest", "which ones?"),
+        ("1 --all", "not both"),
+        ("1 --user ann", "not both"),
+    ):
+        result = typed(command, *arguments.split())
+        assert (result.exit_code, list(letters.kept), letters.retried) == (1, [1], [])
+        assert said in result.output
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y\n", [2]), ("n\n", [1, 2, 3]), ("", [1, 2, 3])])
@@ -264,25 +253,22 @@ def test_dropping_with_yes_does_not_ask(letters: FakeDeadLetterQueue) -> None:
     assert (result.exit_code, result.output, letters.kept) == (0, "dropped 1 dead letter\n", {})
 
 
-@pytest.mark.parametrize("command", ["list", "show", "retry", "drop"])
-@pytest.mark.usefixtures("wide")
-def test_help_comes_with_examples(command: str) -> None:
-    text = typed(command, "--help").output
-    assert f"memorybus dead {command}" in text.partition("Examples:")[2]
-
-
-@pytest.mark.parametrize("command", [["list"], ["show", "1"], ["retry", "1"], ["retry", "--all"], ["drop", "1", "-y"]])
-def test_no_bus_is_one_helpful_line(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["list", "show 1", "retry 1", "retry --all", "drop 1 -y"])
+def test_help_has_examples_and_no_bus_is_one_helpful_line(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMORYBUS_NATS_URL", raising=False)
-    for where, said in (("--nats", "write one like nats://127.0.0.1:4222"), ("--data", "start it with `memorybus up`")):
-        result = typed(*command, where, f"{tmp_path}/nowhere" if where == "--data" else "nats://here:there")
-        assert result.exit_code == 1
+    name = command.split()[0]
+    assert f"memorybus dead {name}" in typed(name, "--help").output.partition("Examples:")[2]
+    for where, said in (
+        ("--nats=nats://here:there", "write one like nats://127.0.0.1:4222"),
+        ("--data=/nowhere", "start it with `memorybus up`"),
+    ):
+        result = typed(*command.split(), where)
+        assert (result.exit_code, len(result.output.splitlines())) == (1, 1)
         assert result.output.startswith("error: ")
         assert said in result.output
-        assert len(result.output.splitlines()) == 1
 
 
-@pytest.mark.parametrize("width", [60, 80, 99, 100, 160])
+@pytest.mark.parametrize("width", [60, 99, 100, 160])
 def test_a_list_can_be_read_in_a_narrow_terminal(letters: FakeDeadLetterQueue, width: int) -> None:
     reason = "the subject names another user than the message: turns of somebody else are refused"
     letters.put(b'{"user_id": "ann-of-the-night-shift"}', reason=reason, stage="ingest")

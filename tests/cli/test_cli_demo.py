@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.cli.demo import GO_ON, play
+from services.cli.demo import play
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.shared.commands.formats import Source, read_turns
 from services.shared.dedup.canonical import read
@@ -93,7 +93,3 @@ async def test_a_memory_that_finds_nothing_fails_and_says_what_is_missing() -> N
     assert text.count("✗") == len(QUESTIONS)
     assert "none of them contains Thursday and 12 March" in text
     assert "0 of 5 questions found their answer" in text
-
-
-def test_the_way_on_names_the_commands() -> None:
-    assert all(f"scripts/run {command}" in GO_ON for command in ("up", "publish FILE", 'ask "..."', "status"))

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from contracts.envelope import ErrorInfo
 from contracts.ports import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
-from services.cli import asking, erase
-from services.cli.common import out
+from services.cli import erase
 from services.cli.erase import progress
 from services.shared.client import RequestFailed
 from services.shared.commands.erasing import erased, is_complete, together
-from tests.cli.fake_memory import a_status
+from tests.cli.fake_memory import Typed, a_status
 
-Typed = Callable[..., Result]
 AWAY = Unavailable("no answer within 60.0 s")
 REFUSED = RequestFailed(ErrorInfo(code="invalid_request", message="user_id: too long"))
 BUSY = RequestFailed(ErrorInfo(code="unavailable", message="the text store is away", retryable=True))
@@ -57,28 +53,17 @@ class FakeEraser:
         return EraseReply(receipt=answer)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wide lines, no address from outside, and hardly any patience."""
-    monkeypatch.delenv("MEMORYBUS_NATS_URL", raising=False)
-    monkeypatch.setattr(out, "_width", 200)
-    monkeypatch.setattr(erase, "erased", partial(erased, patience=0.02, pause=0.001))
+Erase = Callable[..., Result]
 
 
 @pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """Run the command against a fake, with or without somebody at a terminal."""
+def typed_erase(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> Erase:
+    """Runs the command for ann with hardly any patience, and somebody at a terminal where there is an answer."""
+    monkeypatch.setattr(erase, "erased", partial(erased, patience=0.02, pause=0.001))
 
     def run(eraser: FakeEraser, *arguments: str, answer: str | None = None) -> Result:
-        @asynccontextmanager
-        async def memory_client(url: str) -> AsyncIterator[FakeEraser]:
-            yield eraser
-
-        monkeypatch.setattr(asking, "memory_client", memory_client)
         monkeypatch.setattr(erase, "_has_terminal", lambda: answer is not None)
-        app = typer.Typer(rich_markup_mode="rich")
-        app.command(epilog=erase.EPILOG)(erase.erase)
-        return CliRunner().invoke(app, ["--user", "ann", "--nats", "nats://127.0.0.1:1", *arguments], input=answer)
+        return typed(erase, eraser, "--user", "ann", *arguments, answer=answer)
 
     return run
 
@@ -88,61 +73,54 @@ def rows(result: Result) -> dict[str, list[str]]:
     return {cell[0].strip(): cell[1:] for cell in cells}
 
 
-def test_what_is_removed_is_shown_place_by_place_and_that_nothing_is_left(typed: Typed) -> None:
+def test_what_is_removed_is_shown_place_by_place_and_that_nothing_is_left(typed_erase: Erase) -> None:
     eraser = FakeEraser(a_receipt({"log": 1234, "entries": 34, "dead letters": 1}))
-    result = typed(eraser, "--yes")
+    result = typed_erase(eraser, "--yes")
     assert (result.exit_code, eraser.asked) == (0, ["ann"])
     assert "1,234 turns, 30 entries, 4 inactive entries, 29 vectors" in result.stderr
-    assert rows(result) == {
-        "log": ["1,234", "0"],
-        "entries": ["34", "0"],
-        "vectors": ["0", "0"],
-        "waiting messages": ["0", "0"],
-        "dead letters": ["1", "0"],
-    }
+    removed = {"log": "1,234", "entries": "34", "vectors": "0", "waiting messages": "0", "dead letters": "1"}
+    assert rows(result) == {place: [count, "0"] for place, count in removed.items()}
     assert "Nothing of 'ann' is found any more." in result.stdout
     assert "no byte of it can be read" in result.stdout
 
 
-def test_where_there_was_nothing_the_name_may_be_wrong(typed: Typed) -> None:
-    result = typed(FakeEraser(a_receipt({"log": 0, "entries": 0})), "--yes")
-    assert (
-        result.exit_code,
-        "There was nothing of 'ann': it was erased before, or the name is another." in result.stdout,
-    ) == (0, True)
+def test_where_there_was_nothing_the_name_may_be_wrong(typed_erase: Erase) -> None:
+    result = typed_erase(FakeEraser(a_receipt({"log": 0, "entries": 0})), "--yes")
+    assert result.exit_code == 0
+    assert "There was nothing of 'ann': it was erased before, or the name is another." in result.stdout
 
 
 @pytest.mark.parametrize(("answer", "asked"), [("y\n", ["ann"]), ("n\n", []), ("\n", [])])
-def test_it_asks_first(typed: Typed, answer: str, asked: list[str]) -> None:
+def test_it_asks_first(typed_erase: Erase, answer: str, asked: list[str]) -> None:
     eraser = FakeEraser(a_receipt({"log": 1}))
-    result = typed(eraser, answer=answer)
+    result = typed_erase(eraser, answer=answer)
     assert "Erase everything of 'ann' for good?" in result.stderr
     assert eraser.asked == asked
     assert ("error: nothing was erased" in result.stderr) == (result.exit_code == 1) == (not asked)
 
 
-def test_where_nobody_can_be_asked_nothing_is_erased(typed: Typed) -> None:
+def test_where_nobody_can_be_asked_nothing_is_erased(typed_erase: Erase) -> None:
     eraser = FakeEraser(a_receipt())
-    result = typed(eraser)
+    result = typed_erase(eraser)
     assert (result.exit_code, eraser.asked) == (1, [])
     assert "--yes erases without asking" in result.stderr
 
 
-def test_it_repeats_until_bus_and_files_are_clean_and_adds_up(typed: Typed) -> None:
+def test_it_repeats_until_bus_and_files_are_clean_and_adds_up(typed_erase: Erase) -> None:
     eraser = FakeEraser(
         a_receipt({"log": 5, "vectors": 5}, {"vectors": 2}, done=False),
         a_receipt({"vectors": 2, "waiting messages": 1}, done=False),
         a_receipt(),
     )
-    result = typed(eraser, "--yes")
+    result = typed_erase(eraser, "--yes")
     assert (result.exit_code, len(eraser.asked)) == (0, 3)
     assert (rows(result)["log"], rows(result)["vectors"], rows(result)["waiting messages"]) == (
         ["5", "0"], ["5", "0"], ["1", "0"],
     )  # fmt: skip
 
 
-def test_what_is_left_is_named_with_what_to_do(typed: Typed) -> None:
-    result = typed(FakeEraser(a_receipt({"log": 5}, {"waiting messages": 1200})), "--yes")
+def test_what_is_left_is_named_with_what_to_do(typed_erase: Erase) -> None:
+    result = typed_erase(FakeEraser(a_receipt({"log": 5}, {"waiting messages": 1200})), "--yes")
     assert result.exit_code == 1
     assert rows(result)["waiting messages"] == ["0", "1,200"]
     assert "still found: 1,200 in waiting messages" in result.stderr
@@ -150,18 +128,18 @@ def test_what_is_left_is_named_with_what_to_do(typed: Typed) -> None:
     assert "found any more" not in result.stdout
 
 
-def test_files_that_are_not_clean_yet_are_told_and_no_failure(typed: Typed) -> None:
-    result = typed(FakeEraser(a_receipt({"log": 5}, done=False)), "--yes")
+def test_files_that_are_not_clean_yet_are_told_and_no_failure(typed_erase: Erase) -> None:
+    result = typed_erase(FakeEraser(a_receipt({"log": 5}, done=False)), "--yes")
     assert result.exit_code == 0
     for said in ("still holds turns or events of others", "not swept yet", "repeated, says when"):
         assert said in result.stdout
     assert "no byte" not in result.stdout
 
 
-def test_programs_get_one_line(typed: Typed) -> None:
-    result = typed(FakeEraser(a_receipt({"log": 5})), "--yes", "--json")
+def test_programs_get_one_line(typed_erase: Erase) -> None:
+    result = typed_erase(FakeEraser(a_receipt({"log": 5})), "--yes", "--json")
     assert json.loads(result.stdout) == {"user_id": "ann", **a_receipt({"log": 5}).model_dump(), "complete": True}
-    broken = typed(FakeEraser(a_receipt({"log": 5}, {"log": 1})), "--yes", "--json")
+    broken = typed_erase(FakeEraser(a_receipt({"log": 5}, {"log": 1})), "--yes", "--json")
     assert (broken.exit_code, json.loads(broken.stdout)["complete"]) == (1, False)
 
 
@@ -172,8 +150,8 @@ async def test_who_is_away_for_a_moment_is_asked_again(error: Exception) -> None
 
 
 @pytest.mark.parametrize("error", [AWAY, BUSY])
-def test_who_stays_away_is_told_with_what_became_of_it(typed: Typed, error: Exception) -> None:
-    result = typed(FakeEraser(error), "--yes")
+def test_who_stays_away_is_told_with_what_became_of_it(typed_erase: Erase, error: Exception) -> None:
+    result = typed_erase(FakeEraser(error), "--yes")
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"error: {error}; what is removed is gone: erase again for the rest" in result.stderr
 
@@ -184,9 +162,9 @@ async def test_nobody_is_told_that_all_is_well_when_the_last_look_failed() -> No
         await erased(FakeEraser(partly, AWAY), "ann", patience=0.01, pause=0.0)
 
 
-def test_a_refusal_is_final(typed: Typed) -> None:
+def test_a_refusal_is_final(typed_erase: Erase) -> None:
     eraser = FakeEraser(REFUSED, a_receipt())
-    result = typed(eraser, "--yes")
+    result = typed_erase(eraser, "--yes")
     assert (result.exit_code, len(eraser.asked)) == (1, 1)
     assert "error: invalid_request: user_id: too long" in result.stderr
 
@@ -224,11 +202,11 @@ async def test_what_is_under_way_is_waited_for_and_not_asked_for_anew() -> None:
     assert (is_complete(under_way), is_complete(receipt)) == (False, True)
 
 
-def test_who_interrupts_is_told_that_it_goes_on(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_interrupts_is_told_that_it_goes_on(typed_erase: Erase, monkeypatch: pytest.MonkeyPatch) -> None:
     async def interrupted(*_: object, **__: object) -> EraseReceipt:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(erase, "erased", interrupted)
-    result = typed(FakeEraser(a_receipt()), "--yes")
+    result = typed_erase(FakeEraser(a_receipt()), "--yes")
     assert result.exit_code == 130
     assert "goes on by itself" in result.stderr

@@ -75,21 +75,11 @@ def test_without_a_standard_input_a_file_is_asked_for(monkeypatch: pytest.Monkey
         (b'"text"', "turns.jsonl:2: is no JSON object"),
         (b'[{"role": "user"}]', "turns.jsonl:2: a list, not a turn: is it --format openai or --format locomo?"),
         (b'[{"title": "t", "mapping": {}}]', "turns.jsonl:2: a list, not a turn: is it --format chatgpt?"),
-        (
-            b'[\n  {"uuid": "u",\n    "chat_messages" : []}]',
-            "turns.jsonl:2: a list, not a turn: is it --format claude?",
-        ),
-        (
-            b'[{"text": "' + b"x" * 60_000 + b'", "mapping": {}}]',
-            "turns.jsonl:2: a list, not a turn: is it --format chatgpt?",
-        ),
+        (b'[\n {"uuid": "u",\n "chat_messages" : []}]', "turns.jsonl:2: a list, not a turn: is it --format claude?"),
         (b'[{"mapping": "' + b"x" * 2_000_000 + b'"}]', "turns.jsonl:2: a list, not a turn: is it --format chatgpt?"),
         (lines({"role": "user", "text": "x"}), "turns.jsonl:2: has no user_id: say whose memory it is with --user"),
-        (lines({"user_id": "u1", "text": "x"}), "turns.jsonl:2: role: Field required"),
         (lines(A_TURN | {"role": "robot"}), "turns.jsonl:2: role: Input should be 'user'"),
-        (lines(A_TURN | {"text": ""}), "turns.jsonl:2: text: String should have at least 1 character"),
         (lines(A_TURN | {"text": " \n "}), "turns.jsonl:2: text: is blank"),
-        (lines(A_TURN | {"text": 5}), "turns.jsonl:2: text: Input should be a valid string"),
         (lines(A_TURN | {"text": "é" * 33_000}), "turns.jsonl:2: text: has 66,000 bytes, 65,536 are allowed"),
         (lines(A_TURN | {"tags": ["a"] * 65}), "turns.jsonl:2: tags: Tuple should have at most 64 items"),
         (lines(A_TURN | {"created_at": "2026-02-01T10:00:00"}), "turns.jsonl:2: created_at: Value error, a time needs"),
@@ -97,7 +87,6 @@ def test_without_a_standard_input_a_file_is_asked_for(monkeypatch: pytest.Monkey
         (b'{"user_id": "u1", "role": "user", "text": "\\ud800"}', "turns.jsonl:2: is not JSON"),
         (b'{"user_id": "u1", "role": "user", "text": "\xff"}', "turns.jsonl:2: is not JSON"),
         (b'{"a": ' * 5_000, "turns.jsonl:2: is not JSON: recursion limit exceeded"),
-        (b"\x00" * 40, "turns.jsonl:2: is not JSON"),
     ],
 )
 def test_a_bad_line_is_named_with_what_is_wrong(tmp_path: Path, bad: bytes, says: str) -> None:

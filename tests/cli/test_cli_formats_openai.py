@@ -73,14 +73,6 @@ def test_the_same_file_again_is_the_same_turns_and_a_longer_one_continues_it(tmp
     assert len({turn.turn_id for turn in longer}) == 3
 
 
-def test_without_times_the_order_is_kept_up_to_now(tmp_path: Path) -> None:
-    turns = openai(written(tmp_path, [HELLO, HELLO]))
-    times = [turn.created_at for turn in turns if turn.created_at]
-    assert len(times) == 4
-    assert times == sorted(set(times))
-    assert 0 <= (datetime.now(UTC) - times[-1]).total_seconds() < 30
-
-
 def test_times_in_the_file_are_kept_and_carried_on(tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "a", "created_at": "2026-02-01T10:00:00+01:00"},
@@ -108,10 +100,7 @@ def test_times_in_the_file_are_kept_and_carried_on(tmp_path: Path) -> None:
         (lines(HELLO) + b"\nnot json", "turns.jsonl:2: is not JSON"),
         (5, "turns.jsonl: is neither a message list nor an object with messages"),
         ({"choices": []}, "turns.jsonl: messages: Field required"),
-        ({"messages": "x"}, "turns.jsonl: messages: Input should be a valid list"),
-        ([HELLO, {"messages": 5}], "turns.jsonl: conversation 2: messages: Input should be a valid list"),
         ([HELLO, [{"content": "x"}]], "turns.jsonl: conversation 2: message 1: role: Field required"),
-        ([{"role": "user", "content": 5}], "turns.jsonl: message 1: content"),
         ([{"role": "bot", "content": "x"}], "turns.jsonl: message 1: role: is none of user, assistant, system"),
         ([{"role": "user", "content": "x", "timestamp": "soon"}], "turns.jsonl: message 1: timestamp"),
         ([*HELLO, {"role": "user", "content": "x" * 65_537}], "turns.jsonl: message 3: text: has 65,537 bytes"),

@@ -15,85 +15,46 @@ from tests.cli.files import lines, written
 
 T = datetime(2024, 5, 1, 10, 0, tzinfo=UTC)
 UNIX = int(T.timestamp())
-Times = list[dict[str, Any]]
-"""For each message of a conversation its time, below a name that its format replaces."""
+Times = list[Any]
+"""When each message of a conversation was said; `...`: nothing is told of it."""
 
 
-def times(*values: Any) -> Times:
-    return [{} if value is ... else {"at": value} for value in values]
-
-
-def _named(at: dict[str, Any], name: str) -> dict[str, Any]:
-    return dict.fromkeys([name], at["at"]) if at else {}
-
-
-def _who(number: int, user: str = "user", assistant: str = "assistant") -> str:
-    return assistant if number % 2 else user
-
-
-def chatgpt(said: Times, **more: Any) -> object:
-    nodes = {}
-    for n, at in enumerate(said):
-        content = {"content_type": "text", "parts": [f"text {n}"]}
-        message = {"author": {"role": _who(n)}, "content": content, **_named(at, "create_time")}
-        nodes[f"n{n}"] = {"message": message, "parent": f"n{n - 1}" if n else None}
-    return [{"mapping": nodes, "current_node": f"n{len(said) - 1}", "conversation_id": "c", **more}]
-
-
-def claude(said: Times, **more: Any) -> object:
-    messages = [
-        {"uuid": f"m{n}", "sender": _who(n, "human"), "text": f"text {n}", **_named(at, "created_at")}
-        for n, at in enumerate(said)
-    ]
-    return [{"uuid": "c", "chat_messages": messages, **more}]
-
-
-def openai(said: Times, name: str = "created_at") -> object:
-    return {
-        "messages": [{"role": _who(n), "content": f"text {n}", **_named(at, name)} for n, at in enumerate(said)],
-        "id": "c",
-    }
-
-
-def zep(said: Times) -> object:
-    messages = [{"role": _who(n), "content": f"text {n}", **_named(at, "created_at")} for n, at in enumerate(said)]
-    return [{"thread_id": "c", "messages": messages}]
-
-
-def letta(said: Times) -> object:
-    messages = [{"role": _who(n), "content": f"text {n}", **_named(at, "created_at")} for n, at in enumerate(said)]
-    return {"agents": [{"name": "c", "messages": messages}]}
-
-
-def mem0(said: Times) -> object:
-    memories = [{"id": f"m{n}", "memory": f"text {n}", **_named(at, "created_at")} for n, at in enumerate(said)]
-    return {"results": [{**memory, "user_id": "me"} for memory in memories]}
-
-
-def langgraph(said: Times) -> object:
+def messages(
+    times: Times, *, at: str = "created_at", by: str = "role", user: str = "user", text: str = "content"
+) -> Any:
+    """What a user and the assistant say by turns, as most programs have it."""
     return [
-        {"namespace": ["c"], "key": f"k{n}", "value": {"text": f"text {n}"}, **_named(at, "created_at")}
-        for n, at in enumerate(said)
+        {by: "assistant" if n % 2 else user, text: f"text {n}"} | ({} if time is ... else {at: time})
+        for n, time in enumerate(times)
     ]
 
 
-def jsonl(said: Times) -> object:
-    rows = [
-        {"user_id": "me", "role": _who(n), "text": f"text {n}", "conversation_id": "c", **_named(at, "created_at")}
-        for n, at in enumerate(said)
-    ]
-    return lines(*rows)
+def chatgpt(times: Times, **more: Any) -> object:
+    nodes = {
+        f"n{n}": {"message": said | {"author": said, "content": {"parts": [said["text"]]}}, "parent": f"n{n - 1}"}
+        for n, said in enumerate(messages(times, at="create_time", text="text"))
+    }
+    return [{"mapping": nodes, "current_node": f"n{len(times) - 1}", "conversation_id": "c", **more}]
+
+
+def claude(times: Times, **more: Any) -> object:
+    return [{"uuid": "c", "chat_messages": messages(times, by="sender", user="human", text="text"), **more}]
 
 
 FORMATS: dict[Format, Callable[[Times], object]] = {
     "chatgpt": chatgpt,
     "claude": claude,
-    "openai": openai,
-    "zep": zep,
-    "letta": letta,
-    "mem0": mem0,
-    "langgraph": langgraph,
-    "jsonl": jsonl,
+    "openai": lambda times: {"id": "c", "messages": messages(times)},
+    "zep": lambda times: [{"thread_id": "c", "messages": messages(times)}],
+    "letta": lambda times: {"agents": [{"name": "c", "messages": messages(times)}]},
+    "mem0": lambda times: {"results": messages(times, text="memory")},
+    "langgraph": lambda times: [
+        {"namespace": ["c"], "key": one["content"], "value": {"text": one.pop("content")}, **one}
+        for one in messages(times)
+    ],
+    "jsonl": lambda times: lines(
+        *({"user_id": "me", "conversation_id": "c", **one} for one in messages(times, text="text"))
+    ),
 }
 
 
@@ -119,7 +80,7 @@ def test_who_has_no_time_stands_near_those_that_have(tmp_path: Path, format: For
         [T.isoformat(), nothing, T.isoformat()],
         [nothing, T.isoformat(), nothing, (T + timedelta(days=300)).isoformat(), nothing],
     ):
-        found = said_at(read(tmp_path, format, FORMATS[format](times(*given))))
+        found = said_at(read(tmp_path, format, FORMATS[format](given)))
         assert len(found) == len(given)
         assert found == sorted(found), given
         dated = [(n, datetime.fromisoformat(at)) for n, at in enumerate(given) if at is not nothing]
@@ -129,13 +90,8 @@ def test_who_has_no_time_stands_near_those_that_have(tmp_path: Path, format: For
 
 
 SAME: list[Any] = [
-    UNIX,
-    float(UNIX),
-    str(UNIX),
-    UNIX * 1000,
-    str(UNIX * 1000),
-    UNIX * 1_000_000,
-    UNIX * 1_000_000_000,
+    *(UNIX, float(UNIX), str(UNIX)),
+    *(UNIX * 1000, str(UNIX * 1000), UNIX * 1_000_000, UNIX * 1_000_000_000),
     "2024-05-01T10:00:00Z",
     "2024-05-01T10:00:00",
     "2024-05-01 10:00:00",
@@ -151,7 +107,7 @@ SAME: list[Any] = [
 @pytest.mark.parametrize("at", SAME, ids=repr)
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != "jsonl"])
 def test_one_moment_is_read_however_it_is_written(tmp_path: Path, format: Format, at: Any) -> None:
-    assert said_at(read(tmp_path, format, FORMATS[format](times(at)))) == [T]
+    assert said_at(read(tmp_path, format, FORMATS[format]([at]))) == [T]
 
 
 @pytest.mark.parametrize("nothing", [..., None, 0])
@@ -169,27 +125,27 @@ def test_where_no_message_is_dated_the_conversation_is(
     tmp_path: Path, format: Format, more: dict[str, Any], nothing: Any
 ) -> None:
     make: Any = FORMATS[format]
-    found = said_at(read(tmp_path, format, make(times(nothing, nothing, nothing), **more)))
+    found = said_at(read(tmp_path, format, make([nothing] * 3, **more)))
     assert found == sorted(found)
     assert all(abs(moment - T) < timedelta(minutes=1) for moment in found)
 
 
 def test_a_conversation_that_says_it_began_after_its_messages_changes_no_order(tmp_path: Path) -> None:
-    document = chatgpt(times(None, UNIX, None), create_time=UNIX + 86400)
+    document = chatgpt([None, UNIX, None], create_time=UNIX + 86400)
     found = said_at(read(tmp_path, "chatgpt", document))
     assert found == sorted(found)
     assert found[1] == T
 
 
 def test_one_that_began_long_before_it_was_answered_keeps_its_beginning(tmp_path: Path) -> None:
-    document = chatgpt(times(None, UNIX), create_time=UNIX - 600)
+    document = chatgpt([None, UNIX], create_time=UNIX - 600)
     assert said_at(read(tmp_path, "chatgpt", document)) == [T - timedelta(seconds=600), T]
 
 
 def test_where_nothing_is_dated_it_was_said_just_now_in_its_order(tmp_path: Path) -> None:
     for format in FORMATS:
         if format != "jsonl":  # the bus says when it took them
-            found = said_at(read(tmp_path, format, FORMATS[format](times(..., None, 0))))
+            found = said_at(read(tmp_path, format, FORMATS[format]([..., None, 0])))
             assert found == sorted(found)
             assert all(abs(moment - datetime.now(UTC)) < timedelta(minutes=1) for moment in found)
 

@@ -82,13 +82,6 @@ async def test_only_newly_refused_turns_are_counted_and_the_reason_is_told(tmp_p
     assert (await publish(Forgetful(), Source(written(tmp_path, lines(A_TURN))), wait=False)).refused is None
 
 
-async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
-    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]
-    result = await publish(FakeMemory(), Source(written(tmp_path, messages), "openai", "me"))
-    assert (result.tally.turns, result.source.skipped) == (1, {"without text": 1})
-    assert "left out 1 without text" in shown(result)
-
-
 async def test_what_cannot_be_read_and_what_else_is_to_be_known_is_told(tmp_path: Path) -> None:
     page: dict[str, object] = {
         "count": 9,
@@ -136,12 +129,6 @@ async def test_whose_memories_were_written_is_told_where_the_file_says_it(tmp_pa
     assert "user" not in await told(["imp"], user="imp")
     assert "of 9 users: u0, u1, u2, u3, u4 and more\n" in await told([f"u{number}" for number in range(9)])
     assert "of 1 user: [red] up\n" in await told(["[red]\n up"])
-
-
-async def test_turns_go_out_as_the_file_says_them(tmp_path: Path) -> None:
-    memory = FakeMemory()
-    await publish(memory, Source(written(tmp_path, lines({"role": "user", "text": "x"})), user="me", space="work"))
-    assert memory.turns == [Turn(user_id="me", space="work", role="user", text="x")]
 
 
 async def test_an_empty_file_is_published_too(tmp_path: Path) -> None:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side, StatusReply
-from services.cli import asking, reconcile
-from services.cli.common import out
+from services.cli import reconcile
 from services.shared.commands.reconciling import reconciled
-from tests.cli.fake_memory import FakeMemory, a_status
+from tests.cli.fake_memory import FakeMemory, Typed, a_status
 
-Typed = Callable[..., Result]
 SIDES: dict[Kind, Side] = {
     "undecided": "log", "without_entry": "log", "without_vector": "entries", "near_copy": "entries",
     "without_reason": "vectors",
@@ -44,37 +38,24 @@ class FakeStores(FakeMemory):
         return ReconcileReply(looked_at=10, differences=tuple(here), after=following)
 
 
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    def run(stores: FakeStores, *arguments: str) -> Result:
-        @asynccontextmanager
-        async def memory_client(url: str) -> AsyncIterator[FakeStores]:
-            yield stores
-
-        monkeypatch.setattr(asking, "memory_client", memory_client)
-        monkeypatch.setattr(out, "_width", 200)
-        app = typer.Typer(rich_markup_mode="rich")
-        app.command(epilog=reconcile.EPILOG)(reconcile.reconcile)
-        return CliRunner().invoke(app, ["--nats", "nats://127.0.0.1:1", *arguments])
-
-    return run
-
-
-def test_every_page_of_every_side_is_looked_at(typed: Typed) -> None:
+@pytest.mark.parametrize("options", [(), ("--fix",)])
+def test_every_page_of_every_side_is_looked_at_once_where_nothing_differs(
+    typed: Typed, options: tuple[str, ...]
+) -> None:
     stores = FakeStores()
-    result = typed(stores)
+    result = typed(reconcile, stores, *options)
     assert result.exit_code == 0
     assert [(one.side, one.after) for one in stores.asked] == [
         (side, after) for side in ("log", "entries", "vectors") for after in ("", "p2", "p3")
     ]
-    assert not any(one.fix for one in stores.asked)
+    assert {one.fix for one in stores.asked} == {bool(options)}
     assert "30 of log, 30 of entries, 30 of vectors" in result.stdout
     assert "agree" in result.stdout
 
 
 def test_what_differs_is_counted_shown_and_explained_and_left_alone(typed: Typed) -> None:
     stores = FakeStores("without_vector", "undecided", each=5)
-    result = typed(stores)
+    result = typed(reconcile, stores)
     assert result.exit_code == 1
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("entries without their vector")]
     assert line.split()[4:7] == ["5", "ann", "without_vector-0"]
@@ -89,7 +70,7 @@ def test_what_differs_is_counted_shown_and_explained_and_left_alone(typed: Typed
 
 def test_with_fix_it_is_put_right_and_compared_once_more(typed: Typed) -> None:
     stores = FakeStores("without_reason", "without_entry", each=2)
-    result = typed(stores, "--fix")
+    result = typed(reconcile, stores, "--fix")
     assert result.exit_code == 0
     assert [one.fix for one in stores.asked] == [True] * 9 + [False] * 9
     assert "put right" in result.stdout
@@ -97,14 +78,8 @@ def test_with_fix_it_is_put_right_and_compared_once_more(typed: Typed) -> None:
     assert line.split()[4:6] == ["2", "0"]
 
 
-def test_with_fix_and_nothing_to_fix_it_is_compared_once(typed: Typed) -> None:
-    stores = FakeStores()
-    assert typed(stores, "--fix").exit_code == 0
-    assert len(stores.asked) == 9
-
-
 def test_what_stays_is_a_failure_also_with_fix(typed: Typed) -> None:
-    result = typed(FakeStores("without_reason", stubborn=True), "--fix")
+    result = typed(reconcile, FakeStores("without_reason", stubborn=True), "--fix")
     assert result.exit_code == 1
     assert "error: 1 difference left: repeat the command" in result.stderr
     assert "put right" not in result.stdout
@@ -118,7 +93,7 @@ async def test_a_repair_that_nobody_digests_is_told() -> None:
 
 
 def test_programs_get_one_line(typed: Typed) -> None:
-    said = json.loads(typed(FakeStores("undecided"), "--json").stdout)
+    said = json.loads(typed(reconcile, FakeStores("undecided"), "--json").stdout)
     none = {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0, "near_copy": 0}
     assert said == {
         "looked_at": {"log": 30, "entries": 30, "vectors": 30},
@@ -126,11 +101,11 @@ def test_programs_get_one_line(typed: Typed) -> None:
         "examples": [{"kind": "undecided", "user_id": "ann", "id": "undecided-0"}],
         "ok": False,
     }
-    fixed = json.loads(typed(FakeStores("undecided"), "--fix", "--json").stdout)
+    fixed = json.loads(typed(reconcile, FakeStores("undecided"), "--fix", "--json").stdout)
     assert (fixed["differences"], fixed["left"], fixed["ok"]) == (none | {"undecided": 1}, none, True)
 
 
 def test_what_strangers_wrote_does_not_reach_the_terminal(typed: Typed) -> None:
     stores = FakeStores()
     stores.wrong = [Difference(kind="undecided", user_id="[red]\x1b[2J", id="i")]
-    assert "[red]\\x1b[2J i" in typed(stores).stdout
+    assert "[red]\\x1b[2J i" in typed(reconcile, stores).stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +23,7 @@ HEAVY = {
     *("aiohttp", "faststream", "httpx", "uvicorn", "prometheus_client"),
     *("contracts.ports", "contracts.values", "services.runtime", "services.shared.app", "services.shared.stores"),
 }
+ASK = ("ask", "what?", "--user", "me", "--data", "/nowhere")
 PROGRAM = """
 import json, sys
 from services.cli import main
@@ -34,6 +36,7 @@ except SystemExit as ended:
 """
 
 
+@cache
 def imported_by(*arguments: str) -> tuple[int, dict[str, str | None]]:
     """The exit code of a command line, and the modules that are imported when it ends, with the files of byte code."""
     program = PROGRAM.format(arguments=list(arguments))
@@ -48,11 +51,13 @@ def test_help_imports_nothing_but_itself() -> None:
     assert modules.keys() & (HEAVY | {"nats", "pydantic"}) == set()
 
 
-@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS)], ids=lambda words: " ".join(words) or "all")
-def test_every_help_has_an_example(arguments: tuple[str, ...]) -> None:
-    told = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "200"})
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_every_help_has_examples_line_by_line(name: str) -> None:
+    told = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "200"})
     assert told.exit_code == 0
-    assert "Examples:" in told.stdout
+    examples = [line for line in told.stdout.partition("Examples:")[2].splitlines() if f"memorybus {name}" in line]
+    assert examples
+    assert all(line.count("memorybus ") <= 1 + line.count("|") for line in examples)
 
 
 @pytest.mark.parametrize("name", ["up", "status", "export", "reindex"])
@@ -69,13 +74,13 @@ def test_it_says_which_version_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["ask", "status", "publish", "forget", "address"])
 def test_what_asks_a_running_memorybus_imports_no_engine_and_no_model(name: str) -> None:
-    arguments = {"ask": ["what?", "--user", "me"], "forget": ["deadbeef", "--user", "me"], "publish": ["/dev/null"]}
-    code, modules = imported_by(name, *arguments.get(name, []), "--data", "/nowhere")
+    arguments = {"ask": ASK[1:], "forget": ("deadbeef", "--user", "me", *ASK[4:]), "publish": ("/dev/null", *ASK[4:])}
+    code, modules = imported_by(name, *arguments.get(name, ASK[4:]))
     assert code == 1
     assert modules.keys() & HEAVY == set()
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("ask", "what?", "--user", "me", "--data", "/nowhere")])
+@pytest.mark.parametrize("arguments", [("--help",), ASK])
 def test_what_a_start_imports_was_compiled_when_it_was_installed(arguments: tuple[str, ...]) -> None:
     _, modules = imported_by(*arguments)
     installed = [Path(file) for file in modules.values() if file and "site-packages" in file]

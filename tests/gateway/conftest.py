@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from queue import Queue
-from threading import Event, Thread
+from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from services.runtime import Running, running
 from services.shared.settings import Settings
+from tests.gateway.threads import in_a_thread
+
+LIGHT: dict[str, Any] = {"ner": "none", "embedder": "none", "sync": "interval", "log_level": "error"}
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    light = {"ner": "none", "embedder": "none", "sync": "interval", "log_level": "error"}
-    return Settings(data=tmp_path / "data", nats_port=0, http_port=0, **light)
+    return Settings(data=tmp_path / "data", nats_port=0, http_port=0, **LIGHT)
 
 
 @pytest.fixture
@@ -27,29 +28,33 @@ async def instance(settings: Settings) -> AsyncIterator[Running]:
         yield up
 
 
+def asking(instance: Running, **headers: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"{instance.http}/v1/memory", headers=headers, trust_env=False, verify=False, timeout=30
+    )
+
+
 @pytest.fixture
 async def http(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(
-        base_url=f"{instance.http}/v1/memory", trust_env=False, verify=False, timeout=30
-    ) as asking:
-        yield asking
+    async with asking(instance) as client:
+        yield client
 
 
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[str]:
-    """The address of the bus of a memorybus that runs in a thread, for commands that run a loop of their own."""
-    bus, stop = Queue[str](), Event()
+async def ann(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
+    """The same as ann, whom a header names."""
+    async with asking(instance, **{"Memory-User": "ann"}) as client:
+        yield client
 
-    async def run() -> None:
-        data = {"data": tmp_path / "up", "nats_port": 0, "http_port": 0}
-        async with running(Settings(**data, ner="none", embedder="none", sync="interval", log_level="error")) as one:
-            bus.put(one.nats)
-            await asyncio.to_thread(stop.wait)
 
-    thread = Thread(target=asyncio.run, args=(run(),))
-    thread.start()
-    try:
-        yield bus.get(timeout=60)
-    finally:
-        stop.set()
-        thread.join()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One memorybus for the tests of a file, whose users are their own, and for commands."""
+    data = tmp_path_factory.mktemp("shared")
+    with in_a_thread(running(Settings(data=data, nats_port=0, http_port=0, **LIGHT))) as up:
+        yield up
+
+
+@pytest.fixture
+def user() -> str:
+    return f"u-{uuid4().hex[:8]}"

@@ -13,27 +13,13 @@ from contracts import flow, subjects
 from contracts.envelope import ErrorInfo
 from contracts.errors import Unavailable
 from contracts.paths import EXPORT, VERBS
-from contracts.v1.commands import ListRequest
-from contracts.v1.turns import Turn
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.errors import AWAY
 from services.shared.settings import Settings
 from tests.claims import leave_claim
 from tests.flow.raw import a_marker, holding
+from tests.gateway.test_verbs import BOB, remembered
 from tests.polling import digested, eventually
-
-ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
-
-
-async def remembered(http: httpx.AsyncClient, text: str, **more: Any) -> dict[str, Any]:
-    answer = await http.post("/entries", json={"text": text} | more, headers=ANN)
-    assert answer.status_code == 201, answer.text
-    entry: dict[str, Any] = answer.json()["entry"]
-    return entry
-
-
-async def shown(http: httpx.AsyncClient, id_: str) -> httpx.Response:
-    return await http.get(f"/entries/{id_}", headers=ANN)
 
 
 def test_every_request_of_the_bus_about_one_user_has_a_path() -> None:
@@ -41,9 +27,9 @@ def test_every_request_of_the_bus_about_one_user_has_a_path() -> None:
     assert offered == {answer for step in flow.FLOW for answer in step.answers if answer.is_of_one_user}
 
 
-async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(http: httpx.AsyncClient) -> None:
+async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(ann: httpx.AsyncClient) -> None:
     async def ask(method: str, path: str, body: Any = None, **params: Any) -> dict[str, Any]:
-        answer = await http.request(method, path, json=body, params=params, headers=ANN)
+        answer = await ann.request(method, path, json=body, params=params)
         assert answer.is_success, (method, path, answer.text)
         found: dict[str, Any] = answer.json()
         return found
@@ -60,7 +46,7 @@ async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(ht
     assert not (await ask("DELETE", f"/entries/{saved['id']}/pin"))["entry"]["pinned"]
     assert "2" in (await ask("GET", "/summary", space="work"))["text"]
     assert not any((await ask("DELETE", f"/entries/{entry['id']}"))["receipt"]["left"].values())
-    again = await http.post("/entries", json=body, headers=ANN)
+    again = await ann.post("/entries", json=body)
     assert (again.status_code, again.json()["code"]) == (409, "refused")
     decided = {"memory_enabled": True, "incognito_default": True}
     assert (await ask("POST", "/settings", {"space": "work"} | decided))["settings"].items() >= decided.items()
@@ -70,10 +56,10 @@ async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(ht
 
 @pytest.mark.parametrize("decided", [{"memory_enabled": False}, {"incognito_default": True}])
 async def test_where_nothing_is_to_be_kept_nothing_is_created_nor_given(
-    http: httpx.AsyncClient, decided: dict[str, bool]
+    ann: httpx.AsyncClient, decided: dict[str, bool]
 ) -> None:
     async def post(path: str, body: dict[str, Any]) -> httpx.Response:
-        return await http.post(path, json=body, headers=ANN)
+        return await ann.post(path, json=body)
 
     await post("/settings", {"space": "*"} | decided)
     refused = await post("/entries", {"text": "I keep bees."})
@@ -81,41 +67,41 @@ async def test_where_nothing_is_to_be_kept_nothing_is_created_nor_given(
     (seeded,) = (await post("/profile", {"facts": ["I live in Lisbon"]})).json()["items"]
     assert seeded["id"] is None
     assert seeded["refused"]
-    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 0
+    assert (await ann.get("/entries")).json()["total_count"] == 0
     await post("/settings", {"space": "*", "memory_enabled": True})
     await post("/incognito/end", {"conversation_id": "notes"})
     assert (await post("/entries", {"text": "I keep bees."})).status_code == 201
 
 
-async def test_a_theme_is_not_described_while_memory_is_off(http: httpx.AsyncClient) -> None:
+async def test_a_theme_is_not_described_while_memory_is_off(ann: httpx.AsyncClient) -> None:
     async def post(path: str, **body: Any) -> int:
-        return (await http.post(path, json=body, headers=ANN)).status_code
+        return (await ann.post(path, json=body)).status_code
 
     theme = {"slug": "divorce", "display_name": "Divorce from Karlotta"}
-    await remembered(http, "The lease ends in May.", space="work")
+    await remembered(ann, "The lease ends in May.", space="work")
     await post("/settings", space="default", memory_enabled=False)
     assert await post("/themes", slug="office", display_name="Office") == 200, "the space work is on"
     await post("/settings", space="*", memory_enabled=False)
     assert await post("/themes", **theme) == 409
-    assert {one["slug"] for one in (await http.get("/themes", headers=ANN)).json()["items"]} == {"office"}
+    assert {one["slug"] for one in (await ann.get("/themes")).json()["items"]} == {"office"}
     await post("/settings", space="work", memory_enabled=True)
     assert await post("/themes", **theme) == 200
 
 
-async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.AsyncClient, settings: Settings) -> None:
+async def test_what_was_told_to_one_persona_is_not_told_without_it(ann: httpx.AsyncClient, settings: Settings) -> None:
     async def got(path: str, **params: str) -> str:
-        answer = await http.get(path, params=params, headers=ANN)
+        answer = await ann.get(path, params=params)
         assert answer.status_code == 200
         return answer.text
 
     async def says(text: str, **more: str) -> str:
-        answer = await http.post("/commands", json={"text": text} | more, headers=ANN)
+        answer = await ann.post("/commands", json={"text": text} | more)
         assert answer.status_code == 200
         return answer.text
 
-    told = await remembered(http, "My sister Calpurnia lives in Rome.", persona_id="therapist")
-    await http.patch(f"/entries/{told['id']}", json={"themes": ["family"]}, headers=ANN)
-    lisbon = await remembered(http, "I live in Lisbon.")
+    told = await remembered(ann, "My sister Calpurnia lives in Rome.", persona_id="therapist")
+    await ann.patch(f"/entries/{told['id']}", json={"themes": ["family"]})
+    lisbon = await remembered(ann, "I live in Lisbon.")
     for entry, city, whose in ((told, "Rome", "Calpurnia"), (lisbon, "Lisbon", "")):
         await leave_claim(settings.sqlite_path, "ann", entry["id"], city, "home", whose=whose, sure=0.9)
     heard = [await got("/summary"), await got("/summary", persona_id="chef"), await got("/themes", persona_id="")]
@@ -134,7 +120,7 @@ async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.A
 
 @pytest.mark.parametrize("on_the_way", [True, False])
 async def test_a_caller_is_told_to_try_again_and_no_address(
-    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, on_the_way: bool
+    ann: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, on_the_way: bool
 ) -> None:
     why = "OpenSearch cannot be reached at http://127.0.0.1:46103: check that it runs and MEMORYBUS_OPENSEARCH_URL"
 
@@ -142,106 +128,70 @@ async def test_a_caller_is_told_to_try_again_and_no_address(
         raise Unavailable(why) if on_the_way else RequestFailed(ErrorInfo(code="unavailable", message=why))
 
     monkeypatch.setattr(MemoryClient, "ask", away)
-    for answer in (await http.get("/entries", headers=ANN), await http.post("/erase", json={}, headers=ANN)):
+    for answer in (await ann.get("/entries"), await ann.post("/erase", json={})):
         assert (answer.status_code, answer.json()["detail"]) == (503, AWAY)
         assert "46103" not in answer.text
 
 
-async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:
-    entry = await remembered(http, "My locker at work has the code 4007.")
-    seen = (await shown(http, entry["id"])).headers["etag"]
+async def test_a_correction_is_a_new_version_with_its_history(ann: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
+    entry = await remembered(ann, "My locker at work has the code 4007.")
+    seen = (await ann.get(f"/entries/{entry['id']}")).headers["etag"]
     body = {"text": "My locker at work has the code 4008.", "tags": ["work"]}
-    first = await http.patch(f"/entries/{entry['id']}", json=body, headers=ANN | {"If-Match": seen})
+    first = await ann.patch(f"/entries/{entry['id']}", json=body, headers={"If-Match": seen})
     assert (first.status_code, first.json()["entry"]["text"]) == (200, body["text"])
     assert first.headers["etag"] != seen
-    late = await http.patch(f"/entries/{entry['id']}", json={"text": "No."}, headers=ANN | {"If-Match": seen})
+    late = await ann.patch(f"/entries/{entry['id']}", json={"text": "No."}, headers={"If-Match": seen})
     assert (late.status_code, late.json()["code"]) == (412, "changed")
-    history = (await http.get(f"/entries/{entry['id']}/history", headers=ANN)).json()["items"]
+    history = (await ann.get(f"/entries/{entry['id']}/history")).json()["items"]
     assert [one["text"] for one in history] == [body["text"], entry["text"]]
     assert [one["by"] for one in history] == ["user", None]
     for tag in ("W/x", "", '"999"', "9" * 5000):
-        strange = await http.patch(f"/entries/{entry['id']}", json={"text": "x"}, headers=ANN | {"If-Match": tag})
+        strange = await ann.patch(f"/entries/{entry['id']}", json={"text": "x"}, headers={"If-Match": tag})
         assert strange.status_code == 412
-    assert (await http.patch(f"/entries/{entry['id']}", json={"by": "bob"}, headers=ANN)).status_code == 422
+    assert (await ann.patch(f"/entries/{entry['id']}", json={"by": "bob"})).status_code == 422
     for method, path in (("DELETE", ""), ("POST", "/pin")):  # which would do it whatever became of the entry
-        refused = await http.request(method, f"/entries/{entry['id']}{path}", headers=ANN | {"If-Match": seen})
+        refused = await ann.request(method, f"/entries/{entry['id']}{path}", headers={"If-Match": seen})
         assert (refused.status_code, "PATCH" in refused.json()["detail"]) == (422, True)
     assert (await http.patch(f"/entries/{entry['id']}", json={"text": "x"}, headers=BOB)).status_code == 404
 
 
-async def test_entries_are_pinned_and_unpinned_alone_and_together(http: httpx.AsyncClient) -> None:
-    ids = [(await remembered(http, f"Shelf {n} holds {n * 7} jars."))["id"] for n in range(3)]
-    assert (await http.post(f"/entries/{ids[0]}/pin", headers=ANN)).json()["entry"]["pinned"]
-    assert [e["id"] for e in (await http.get("/entries?pinned=true", headers=ANN)).json()["items"]] == ids[:1]
-    assert not (await http.delete(f"/entries/{ids[0]}/pin", headers=ANN)).json()["entry"]["pinned"]
-    done = (await http.post("/entries/bulk", json={"ids": [*ids, "nobody's"], "action": "pin"}, headers=ANN)).json()
-    assert done["done"] == ids
-    assert [(one["id"], one["code"]) for one in done["failed"]] == [("nobody's", "not_found")]
-    assert (await http.get("/entries?pinned=true", headers=ANN)).json()["total_count"] == 3
-    assert (await http.post(f"/entries/{ids[0]}/pin", headers=BOB)).status_code == 404
-
-
-async def test_themes_are_described_listed_and_removed(http: httpx.AsyncClient) -> None:
-    entry = await remembered(http, "I prefer uv over pip.")
-    await http.patch(f"/entries/{entry['id']}", json={"themes": ["tools"]}, headers=ANN)
-    theme = {"slug": "tools", "display_name": "Tools"}
-    assert (await http.post("/themes", json=theme, headers=ANN)).json()["theme"]["count"] == 1
-    await http.patch("/themes", json=theme | {"display_name": "My tools"}, headers=ANN)
-    (listed,) = (await http.get("/themes", headers=ANN)).json()["items"]
-    assert (listed["slug"], listed["display_name"], listed["count"]) == ("tools", "My tools", 1)
-    assert (await http.get("/summary", headers=ANN)).json()["themes"] == {"tools": 1}
-    assert (await http.delete("/themes", params={"slug": "tools"}, headers=ANN)).json()["entries"] == 1
-    assert (await http.get("/themes", headers=ANN)).json()["items"] == []
-
-
-async def test_settings_hold_when_they_are_answered(http: httpx.AsyncClient) -> None:
-    await remembered(http, "I prefer uv over pip.")
-    change = {"space": "default", "change": {"memory_enabled": False}}
-    assert (await http.post("/settings", json=change, headers=ANN)).json()["own"]["memory_enabled"] is False
-    assert (await http.get("/settings", headers=ANN)).json()["settings"]["memory_enabled"] is False
-    found = (await http.post("/search", json={"query": "uv or pip?", "min_score": 0}, headers=ANN)).json()
-    assert (found["items"], found["degraded"]) == ([], ["disabled"])
-    wrong = {"space": "default", "change": {"memory_enabeld": True}}
-    assert (await http.post("/settings", json=wrong, headers=ANN)).status_code == 422
-
-
-async def test_settings_may_stand_beside_the_space(http: httpx.AsyncClient) -> None:
+async def test_settings_may_stand_beside_the_space_and_hold_when_they_are_answered(ann: httpx.AsyncClient) -> None:
     flat = {"space": "work", "memory_enabled": True, "incognito_default": True}
     decided = {"memory_enabled": True, "incognito_default": True}
-    own = (await http.post("/settings", json=flat, headers=ANN)).json()["own"]
+    own = (await ann.post("/settings", json=flat)).json()["own"]
     assert {name: value for name, value in own.items() if value is not None} == decided
     off = {"space": "work", "memory_enabled": False, "reset": ["incognito_default"]}
-    await http.post("/settings", json=off, headers=ANN)
-    own = (await http.get("/settings", params={"space": "work"}, headers=ANN)).json()["own"]
+    await ann.post("/settings", json=off)
+    own = (await ann.get("/settings", params={"space": "work"})).json()["own"]
     assert (own["memory_enabled"], own["incognito_default"]) == (False, None)
+    found = (await ann.post("/search", json={"query": "uv or pip?", "space": "work"})).json()
+    assert (found["items"], found["degraded"]) == ([], ["disabled"])
     both = {"space": "work", "memory_enabled": True, "change": {"memory_enabled": False}}
-    for wrong in (both, {"memory_enabeld": False}, {"memory_enabled": "perhaps"}):
-        assert (await http.post("/settings", json=wrong, headers=ANN)).status_code == 422
-    own = (await http.get("/settings", params={"space": "work"}, headers=ANN)).json()["own"]
-    assert own["memory_enabled"] is False
+    for wrong in (both, {"memory_enabeld": False}, {"memory_enabled": "perhaps"}, {"change": {"soft_cup": 1}}):
+        assert (await ann.post("/settings", json=wrong)).status_code == 422
 
 
 async def test_an_incognito_turn_is_published_where_nobody_keeps_it(
-    http: httpx.AsyncClient, client: MemoryClient, settings: Settings
+    ann: httpx.AsyncClient, client: MemoryClient, settings: Settings
 ) -> None:
     word = a_marker()
     turn = {"role": "user", "text": f"My {word} is in the attic.", "conversation_id": "c1"}
     for number in range(20):
-        answer = await http.post("/turns", json=turn | {"turn_id": f"t{number}", "incognito": True}, headers=ANN)
+        answer = await ann.post("/turns", json=turn | {"turn_id": f"t{number}", "incognito": True})
         assert (answer.status_code, answer.json()["kept"]) == (202, False)
     assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 0
-    await http.post("/turns", json=turn | {"text": "I keep bees.", "turn_id": "kept"}, headers=ANN)
+    await ann.post("/turns", json=turn | {"text": "I keep bees.", "turn_id": "kept"})
     await digested(client, turns=1)
     assert (await client.status()).turns == 1
     assert holding(settings.data, word) == {}
-    answer = await http.post("/turns", json=turn | {"turn_id": "t20"}, headers=ANN)
+    answer = await ann.post("/turns", json=turn | {"turn_id": "t20"})
     assert answer.json()["kept"] is True
     await digested(client, turns=2)
     assert holding(settings.data, word), "the test could not have failed"
 
 
-async def test_a_turn_that_is_not_to_be_remembered_as_it_says_goes_where_nobody_keeps_it(
-    http: httpx.AsyncClient, client: MemoryClient
+async def test_a_turn_that_says_so_and_what_answers_it_go_where_nobody_keeps_it(
+    ann: httpx.AsyncClient, client: MemoryClient
 ) -> None:
     heard: list[bytes] = []
 
@@ -258,81 +208,63 @@ async def test_a_turn_that_is_not_to_be_remembered_as_it_says_goes_where_nobody_
         ("user", "I keep bees.", True),
         ("assistant", "How many?", True),
     ):
-        answer = await http.post("/turns", json={"role": role, "text": text}, headers=ANN)
+        answer = await ann.post("/turns", json={"role": role, "text": text})
         assert (answer.status_code, answer.json()["kept"]) == (202, kept)
     await digested(client, turns=2)
     assert heard
     assert not any(b"4477" in body for body in heard)
 
 
-async def test_what_answers_it_is_not_kept_however_it_comes(http: httpx.AsyncClient, client: MemoryClient) -> None:
-    said = [("Off the record, my code is 4477.", "4477, I see."), ("I keep bees.", "How many?")]
-    for text, answer in said:
-        await http.post("/turns", json={"role": "user", "text": text, "conversation_id": "c1"}, headers=ANN)
-        await client.publish(Turn(user_id="ann", role="assistant", text=answer, conversation_id="c1"))
-    await digested(client, turns=2)
-    page = await client.request(flow.LIST, ListRequest(user_id="ann"), patience=5.0)
-    assert {entry.text for entry in page.items} == {"I keep bees.", "How many?"}
-
-
-async def test_an_incognito_conversation_leaves_nothing(http: httpx.AsyncClient, client: MemoryClient) -> None:
-    started = (await http.post("/incognito/start", json={"conversation_id": "c1"}, headers=ANN)).json()
+async def test_an_incognito_conversation_leaves_nothing(ann: httpx.AsyncClient, client: MemoryClient) -> None:
+    started = (await ann.post("/incognito/start", json={"conversation_id": "c1"})).json()
     assert started["incognito"] is True
-    turn = {"role": "user", "text": "My s3cretMARKER is here.", "conversation_id": "c1"}
-    off = {"space": "off", "memory_enabled": False}
-    assert (await http.post("/settings", json=off, headers=ANN)).status_code == 200
-    for where, kept in (
-        ({}, False),
-        ({"space": "off", "conversation_id": "c2"}, False),
-        ({"conversation_id": "c2"}, True),
+    await ann.post("/settings", json={"space": "off", "memory_enabled": False})
+    for text, where, kept in (
+        ("My s3cretMARKER is here.", {"conversation_id": "c1"}, False),
+        ("My s3cretMARKER is here.", {"conversation_id": "c2", "space": "off"}, False),
+        ("I keep bees.", {"conversation_id": "c2"}, True),
     ):
-        answer = await http.post("/turns", json=turn | where | ({"text": "I keep bees."} if kept else {}), headers=ANN)
+        answer = await ann.post("/turns", json={"role": "user", "text": text} | where)
         assert (answer.status_code, answer.json()["kept"]) == (202, kept), where
     await digested(client, turns=1)
     assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 1
-    assert "MARKER" not in (await http.get("/entries", headers=ANN)).text
-    ended = (await http.post("/incognito/end", json={"conversation_id": "c1"}, headers=ANN)).json()
+    assert "MARKER" not in (await ann.get("/entries")).text
+    ended = (await ann.post("/incognito/end", json={"conversation_id": "c1"})).json()
     assert ended["incognito"] is False
 
 
-async def test_the_audit_tells_what_was_done_over_http(http: httpx.AsyncClient) -> None:
-    entry = await remembered(http, "My s3cretMARKER is here.")
-    await http.post("/search", json={"query": "s3cretMARKER"}, headers=ANN)
-    await http.post(f"/entries/{entry['id']}/pin", headers=ANN)
+async def test_the_audit_tells_what_was_done_over_http(ann: httpx.AsyncClient) -> None:
+    entry = await remembered(ann, "My s3cretMARKER is here.")
+    await ann.post("/search", json={"query": "s3cretMARKER"})
+    await ann.post(f"/entries/{entry['id']}/pin")
 
     def verbs(audit: httpx.Response) -> set[str]:
         return {one["verb"] for one in audit.json()["items"]}
 
     done = {"retrieve", "entries.pin"}
-    answer = await eventually(lambda: http.get("/audit", headers=ANN), lambda audit: done <= verbs(audit))
+    answer = await eventually(lambda: ann.get("/audit"), lambda audit: done <= verbs(audit))
     assert "MARKER" not in answer.text
-    only = (await http.get("/audit", params={"verb": "retrieve"}, headers=ANN)).json()["items"]
+    only = (await ann.get("/audit", params={"verb": "retrieve"})).json()["items"]
     assert {one["verb"] for one in only} == {"retrieve"}
 
 
-async def test_an_export_is_streamed_line_by_line(http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_export_is_streamed_line_by_line(ann: httpx.AsyncClient, http: httpx.AsyncClient) -> None:
     texts = {f"Drawer {n} holds {n * 13} spoons." for n in range(5)}
     for text in texts:
-        await remembered(http, text)
-    answer = await http.get("/export", headers=ANN)
+        await remembered(ann, text)
+    answer = await ann.get("/export")
     assert answer.headers["content-type"] == "application/x-ndjson"
     assert "attachment" in answer.headers["content-disposition"]
-    lines = [json.loads(line) for line in answer.text.splitlines()]
     assert all(text in answer.text for text in texts)
-    assert len(lines) > len(texts)
+    assert len([json.loads(line) for line in answer.text.splitlines()]) > len(texts)
     assert "Drawer" not in (await http.get("/export", headers=BOB)).text
 
 
-async def test_what_a_user_says_in_a_chat_is_done_after_a_confirmation(http: httpx.AsyncClient) -> None:
-    await remembered(http, "I prefer uv over pip.")
-    asked = {"text": "what do you remember about uv?"}
-    reply = (await http.post("/commands", json=asked, headers=ANN)).json()
-    assert (reply["understood"], [one["text"] for one in reply["items"]]) == (True, ["I prefer uv over pip."])
-    near = (await http.post("/commands", json={"text": "my boss forgets that"}, headers=ANN)).json()
-    assert near["understood"] is False
+async def test_what_a_user_says_in_a_chat_is_done_after_a_confirmation(ann: httpx.AsyncClient) -> None:
+    await remembered(ann, "I prefer uv over pip.")
     everything = {"text": "forget everything about uv"}
-    reply = (await http.post("/commands", json=everything, headers=ANN)).json()
+    reply = (await ann.post("/commands", json=everything)).json()
     assert reply["needs_confirmation"]
-    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 1
-    await http.post("/commands", json=everything | {"confirm": reply["token"]}, headers=ANN)
-    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 0
+    assert (await ann.get("/entries")).json()["total_count"] == 1
+    await ann.post("/commands", json=everything | {"confirm": reply["token"]})
+    assert (await ann.get("/entries")).json()["total_count"] == 0

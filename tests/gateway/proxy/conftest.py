@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Queue
-from threading import Event, Thread
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -17,6 +14,8 @@ from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.gateway.proxy.backend import ModelServer, saying
+from tests.gateway.proxy.chatting import Chat
+from tests.gateway.threads import in_a_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +36,26 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Iterator[Place]:
-    ready, stop = Queue[Place | BaseException](), Event()
-    thread = Thread(target=asyncio.run, args=(_run(tmp_path_factory.mktemp("up"), environment, ready, stop),))
-    thread.start()
-    try:
-        found = ready.get(timeout=60)
-        if isinstance(found, BaseException):
-            raise found
-        yield found
-    finally:
-        stop.set()
-        thread.join()
+    with in_a_thread(_opened(tmp_path_factory.mktemp("up"), environment)) as opened:
+        yield opened
 
 
-async def _run(folder: Path, environment: dict[str, str], ready: Queue[Place | BaseException], stop: Event) -> None:
+@asynccontextmanager
+async def _opened(folder: Path, environment: dict[str, str]) -> AsyncIterator[Place]:
     model = ModelServer(saying(lambda seen: "Fine."))
+    await model.start()
     settings = Settings(
         data=folder, nats_port=0, http_port=0, ner="none", embedder="none", sync="interval", log_level="error"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        try:
-            await model.start()
-            patch.setenv("MEMORYBUS_OPENAI_BASE_URL", model.url)
-            patch.setenv("MEMORYBUS_PROXY_PATIENCE_MS", "5000")
-            for name, value in environment.items():
+    proxy = {"MEMORYBUS_OPENAI_BASE_URL": model.url, "MEMORYBUS_PROXY_PATIENCE_MS": "5000"}
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (proxy | environment).items():
                 patch.setenv(name, value)
             async with running(settings) as up:
-                ready.put(Place(up.http, up.nats, settings.sqlite_path, model))
-                await asyncio.to_thread(stop.wait)
-        except BaseException as error:
-            ready.put(error)
-            raise
-        finally:
-            await model.stop()
+                yield Place(up.http, up.nats, settings.sqlite_path, model)
+    finally:
+        await model.stop()
 
 
 @pytest.fixture
@@ -93,5 +79,5 @@ async def client(place: Place) -> AsyncIterator[MemoryClient]:
 
 
 @pytest.fixture
-def user() -> str:
-    return f"u-{uuid4().hex[:8]}"
+def chat(http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str) -> Chat:
+    return Chat(http, client, model, user)

@@ -7,17 +7,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
-from contracts.v1.commands import ListRequest
-from contracts.v1.entries import Entry
 from services.gateway.proxy import chains
 from services.gateway.proxy.chains import Chain, Chains, named_after
-from services.shared.client import MemoryClient
-from tests.gateway.proxy.backend import ModelServer, Script, Seen, answer, begin, chunk
+from tests.gateway.proxy.backend import Script, Seen, answer, begin, chunk
+from tests.gateway.proxy.chatting import Chat
 from tests.gateway.proxy.dialects.talk import RESPONSES, ask
-from tests.gateway.proxy.test_chat import digested_all
 
 SECRET = "I have a knee operation in Linz on Monday."
 BEGINS = "Nothing of this conversation is kept until"
@@ -46,11 +42,11 @@ def responding(says: Callable[[Seen], str]) -> Script:
     return script
 
 
-class Chat:
+class Talk:
     """One chat of a user, which goes on from the answer before, or has what the provider calls it."""
 
-    def __init__(self, http: httpx.AsyncClient, user: str, **more: Any) -> None:
-        self._http, self._user, self._more = http, user, more
+    def __init__(self, chat: Chat, **more: Any) -> None:
+        self._chat, self._more = chat, more
         self.behind = ""
         self.name = ""
 
@@ -59,7 +55,7 @@ class Chat:
         body = {"model": "m-1", "input": text, **self._more, **more}
         if self.behind and "conversation" not in body:
             body.setdefault("previous_response_id", self.behind)
-        got = await self._http.post("/responses", json=body, headers={"Memory-User": self._user, "X-Run": self._user})
+        got = await self._chat.send(body, "/responses", X_Run=self._chat.user)
         assert got.status_code == 200, got.text
         self.name = got.headers["memory-conversation"]
         whole = got.json() if not body.get("stream") else _streamed(got.text)
@@ -73,79 +69,65 @@ def _streamed(text: str) -> Any:
 
 
 @pytest.fixture
-def speaking(model: ModelServer) -> ModelServer:
-    model.script = responding(lambda seen: "Fine.")
-    return model
+def speaking(chat: Chat) -> Chat:
+    chat.model.script = responding(lambda seen: "Fine.")
+    return chat
 
 
-@pytest.fixture
-def settled(http: httpx.AsyncClient, client: MemoryClient, user: str) -> Callable[[int], Any]:
-    async def kept(turns: int) -> list[Entry]:
-        """What is remembered once something harmless was said, too, in another chat."""
-        await Chat(http, user).says("I play chess.")
-        await digested_all(client, user, turns + 2)
-        found = (await client.list(ListRequest(user_id=user))).items
-        return [entry for entry in found if entry.text not in ("I play chess.", "Fine.")]
-
-    return kept
+async def kept(chat: Chat, turns: int) -> dict[str, str | None]:
+    """What is remembered, and of which conversation, once something harmless was said, too, in another chat."""
+    await Talk(chat).says("I play chess.")
+    await chat.digested(turns + 2)
+    found = {entry.text: entry.conversation_id for entry in await chat.entries(0)}
+    return {text: name for text, name in found.items() if text not in ("I play chess.", "Fine.")}
 
 
 KINDS = pytest.mark.parametrize("more", [{}, {"conversation": "conv_77"}, {"conversation": {"id": "conv_78"}}])
+WISHES = {"Don't save this chat.": BEGINS, "Don't save this chat. What helps against a cold?": "Fine."}
 
 
 @KINDS
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    ("wish", "reply"),
-    [("Don't save this chat.", BEGINS), ("Don't save this chat. What helps against a cold?", "Fine.")],
-)
+@pytest.mark.parametrize("wish", WISHES)
 async def test_what_is_said_after_a_wish_for_it_is_not_kept(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any, *,
-    more: dict[str, Any], stream: bool, wish: str, reply: str,
-) -> None:  # fmt: skip
-    talk = Chat(http, user, **more, stream=stream)
+    speaking: Chat, more: dict[str, Any], stream: bool, wish: str
+) -> None:
+    talk = Talk(speaking, **more, stream=stream)
     await talk.says("Hello, I grow tomatoes.")
-    assert (await talk.says(wish)).startswith(reply)
+    assert (await talk.says(wish)).startswith(WISHES[wish])
     assert await talk.says(SECRET) == "Fine."
     assert await talk.says("And a hernia.") == "Fine."
-    assert [entry.text for entry in await settled(2)] == ["Hello, I grow tomatoes."]
+    assert (await kept(speaking, 2)).keys() == {"Hello, I grow tomatoes."}
 
 
-async def test_a_wish_at_the_beginning_holds_in_this_chat_and_in_no_other(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
-) -> None:
-    secret = Chat(http, user)
+async def test_a_wish_at_the_beginning_holds_in_this_chat_and_in_no_other(speaking: Chat) -> None:
+    secret = Talk(speaking)
     assert (await secret.says("Don't save this chat.")).startswith(BEGINS)
     await secret.says(SECRET)
-    other = Chat(http, user)
+    other = Talk(speaking)
     await other.says("Hello, I grow tomatoes.")
     await other.says("I have two cats.")
-    assert {entry.text for entry in await settled(4)} == {"Hello, I grow tomatoes.", "I have two cats."}
+    assert (await kept(speaking, 4)).keys() == {"Hello, I grow tomatoes.", "I have two cats."}
 
 
-async def test_a_chat_is_one_conversation_and_those_that_begin_alike_are_others(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
-) -> None:
+async def test_a_chat_is_one_conversation_and_those_that_begin_alike_are_others(speaking: Chat) -> None:
     names = []
     for text in ("I work at Siemens.", "I collect stamps."):
-        talk = Chat(http, user)
+        talk = Talk(speaking)
         for said in ("Hi", text, f"Really: {text}"):
             await talk.says(said)
             names.append(talk.name)
     assert names[0] == names[3]
     assert names[1] == names[2] != names[4] == names[5]
-    where = {entry.text: entry.conversation_id for entry in await settled(10)}
-    assert where["I work at Siemens."] == names[1]
+    assert (await kept(speaking, 10))["I work at Siemens."] == names[1]
 
 
 @KINDS
-async def test_what_destroys_is_confirmed_by_the_next_word(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, client: MemoryClient, *, more: dict[str, Any]
-) -> None:
-    talk = Chat(http, user, **more)
+async def test_what_destroys_is_confirmed_by_the_next_word(speaking: Chat, more: dict[str, Any]) -> None:
+    talk = Talk(speaking, **more)
     await talk.says("My dog Rex bites postmen.")
-    await digested_all(client, user, 2)
-    seen = len(speaking.seen)
+    await speaking.digested(2)
+    seen = len(speaking.model.seen)
     asked = await talk.says("Forget that my dog Rex bites postmen.")
     assert "Say yes" in asked
     question = talk.behind
@@ -153,15 +135,13 @@ async def test_what_destroys_is_confirmed_by_the_next_word(
     if not more:
         talk.behind = question
         assert await talk.says("yes") == "Forgotten: 1 memory.", "made again, it is what it was"
-    assert len(speaking.seen) == seen
-    assert [entry.text for entry in (await client.list(ListRequest(user_id=user))).items] == ["Fine."]
+    assert len(speaking.model.seen) == seen
+    assert [entry.text for entry in await speaking.entries(0)] == ["Fine."]
 
 
 @KINDS
-async def test_that_is_what_was_said_last_in_this_chat(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, *, more: dict[str, Any]
-) -> None:
-    talk = Chat(http, user, **more)
+async def test_that_is_what_was_said_last_in_this_chat(speaking: Chat, more: dict[str, Any]) -> None:
+    talk = Talk(speaking, **more)
     await talk.says("My cat Tom hates milk.")
     assert "forgotten: “My cat Tom hates milk.”" in await talk.says("forget that")
     assert await talk.says("no") == "Then nothing was changed."
@@ -170,10 +150,8 @@ async def test_that_is_what_was_said_last_in_this_chat(
     assert await talk.says("yes") == "Forgotten: 1 memory."
 
 
-async def test_a_yes_counts_only_behind_the_answer_that_asks_for_it(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str
-) -> None:
-    talk = Chat(http, user)
+async def test_a_yes_counts_only_behind_the_answer_that_asks_for_it(speaking: Chat) -> None:
+    talk = Talk(speaking)
     await talk.says("My cat Tom hates milk.")
     before = talk.behind
     assert "Say yes" in await talk.says("forget that")
@@ -183,56 +161,50 @@ async def test_a_yes_counts_only_behind_the_answer_that_asks_for_it(
 
 @KINDS
 async def test_what_was_announced_is_not_kept_nor_what_later_answers_say_of_it(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any, *, more: dict[str, Any]
+    speaking: Chat, more: dict[str, Any]
 ) -> None:
-    talk = Chat(http, user, **more)
+    talk = Talk(speaking, **more)
     await talk.says("Off the record:")
     await talk.says(SECRET)
-    speaking.script = responding(lambda seen: "Your operation in Linz is on the knee.")
+    speaking.model.script = responding(lambda seen: "Your operation in Linz is on the knee.")
     await talk.says("When is it again?")
-    speaking.script = responding(lambda seen: "Fine.")
-    assert {entry.text for entry in await settled(1)} == {"When is it again?"}
+    speaking.model.script = responding(lambda seen: "Fine.")
+    assert (await kept(speaking, 1)).keys() == {"When is it again?"}
 
 
-async def test_of_what_was_forgotten_no_later_answer_is_learned(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
-) -> None:
-    talk = Chat(http, user)
+async def test_of_what_was_forgotten_no_later_answer_is_learned(speaking: Chat) -> None:
+    talk = Talk(speaking)
     await talk.says("My code is 9911.")
     await talk.says("forget that")
     assert await talk.says("yes") == "Forgotten: 1 memory."
-    speaking.script = responding(lambda seen: "Use 9911 for the surgery.")
+    speaking.model.script = responding(lambda seen: "Use 9911 for the surgery.")
     await talk.says("What else should I know?")
-    speaking.script = responding(lambda seen: "Fine.")
-    assert {entry.text for entry in await settled(3)} == {"What else should I know?"}
+    speaking.model.script = responding(lambda seen: "Fine.")
+    assert (await kept(speaking, 3)).keys() == {"What else should I know?"}
 
 
-async def test_nobody_joins_the_conversation_of_another_by_an_id(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str
-) -> None:
-    talk = Chat(http, user)
+async def test_nobody_joins_the_conversation_of_another_by_an_id(speaking: Chat) -> None:
+    talk = Talk(speaking)
     await talk.says("My dog Rex bites postmen.")
     assert "Say yes" in await talk.says("forget that")
-    other = Chat(http, f"{user}-other")
+    other = Talk(speaking.other)
     other.behind = talk.behind
     assert await other.says("yes") == "Fine."
     assert await talk.says("yes") == "Forgotten: 1 memory."
 
 
-async def test_a_request_that_goes_on_is_not_changed_where_nothing_is_added(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str
-) -> None:
+async def test_a_request_that_goes_on_is_not_changed_where_nothing_is_added(speaking: Chat) -> None:
     raw = b'{"model" : "m-1", "input" : "Good morning", "previous_response_id": "resp_x", "x": 1.0}'
-    headers = {"Memory-User": user, "X-Run": user, "Memory-Id": "c1"}
+    headers = {"Memory-User": speaking.user, "X-Run": speaking.user, "Memory-Id": "c1"}
     for _ in range(2):  # the first time there is nothing that was said before
-        await http.post("/responses", content=raw, headers=headers)
-        assert speaking.seen[-1].body == raw
+        await speaking.http.post("/responses", content=raw, headers=headers)
+        assert speaking.model.seen[-1].body == raw
 
 
 async def test_after_a_restart_no_chat_is_kept_that_may_be_the_one_not_to_be(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any, monkeypatch: pytest.MonkeyPatch
+    speaking: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Chat(http, user)
+    talk = Talk(speaking)
     await talk.says("Hello, I grow tomatoes.")
     await talk.says("Go incognito.")
     await talk.says("I moved to Porto in May.")
@@ -240,19 +212,17 @@ async def test_after_a_restart_no_chat_is_kept_that_may_be_the_one_not_to_be(
         patch.setattr(Chains, "_known", lambda *_: None)
         await talk.says(SECRET)
     await talk.says("And a hernia.")
-    assert {entry.text for entry in await settled(2)} == {"Hello, I grow tomatoes."}
+    assert (await kept(speaking, 2)).keys() == {"Hello, I grow tomatoes."}
 
 
-async def test_of_a_chat_whose_beginning_is_not_known_no_answer_is_learned(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
-) -> None:
-    speaking.script = responding(lambda seen: "Your operation in Linz is on the knee.")
-    talk = Chat(http, user)
+async def test_of_a_chat_whose_beginning_is_not_known_no_answer_is_learned(speaking: Chat) -> None:
+    speaking.model.script = responding(lambda seen: "Your operation in Linz is on the knee.")
+    talk = Talk(speaking)
     talk.behind = "resp_of_long_ago"
     await talk.says("When is it again?")
     await talk.says("I have two cats.")
-    speaking.script = responding(lambda seen: "Fine.")
-    assert {entry.text for entry in await settled(2)} == {"When is it again?", "I have two cats."}
+    speaking.model.script = responding(lambda seen: "Fine.")
+    assert (await kept(speaking, 2)).keys() == {"When is it again?", "I have two cats."}
 
 
 def test_so_many_answers_are_in_mind_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,14 +248,12 @@ def test_the_id_of_a_reply_carries_the_name_of_its_conversation() -> None:
     assert asked.stripped["previous_response_id"] == "resp_2"
 
 
-async def test_a_name_of_the_client_wins_over_what_is_not_known_of_an_id(
-    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
-) -> None:
-    talk = Chat(http, user, memory_id="c1")
+async def test_a_name_of_the_client_wins_over_what_is_not_known_of_an_id(speaking: Chat) -> None:
+    talk = Talk(speaking, memory_id="c1")
     talk.behind = "resp_of_long_ago"
     await talk.says("I have two cats.")
     await talk.says("They like fish.")
-    assert {entry.conversation_id for entry in await settled(2)} == {"c1"}
+    assert set((await kept(speaking, 2)).values()) == {"c1"}
 
 
 def test_of_a_user_who_is_erased_no_id_is_known_any_more() -> None:

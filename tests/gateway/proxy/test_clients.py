@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import openai
@@ -45,14 +45,6 @@ def both(place: Place, user: str, client: Any, path: str = "/v1") -> Iterator[li
         yield [direct, it]
 
 
-@asynccontextmanager
-async def both_awaited(place: Place, user: str, client: Any, path: str = "/v1") -> AsyncIterator[list[Any]]:
-    """The same for clients that are awaited."""
-    direct, proxied = _made(client, place.model.url.removesuffix("/v1") + path), _made(client, place.http + path, user)
-    async with direct, proxied:
-        yield [direct, proxied]
-
-
 def _made(client: Any, url: str, user: str = "me") -> Any:
     headers = {"Memory-User": user.removesuffix("!")} | ({"Memory-Incognito": "true"} if user.endswith("!") else {})
     return client(base_url=url, api_key="sk-own", max_retries=0, default_headers=headers)
@@ -87,42 +79,22 @@ def test_openai_whole_streamed_with_tools_and_structured(place: Place, talking: 
     assert all(request.headers["authorization"] == "Bearer sk-own" for request in talking.seen)
 
 
-async def test_openai_awaited(place: Place, talking: ModelServer, user: str) -> None:
-    found = []
-    async with both_awaited(place, user, openai.AsyncOpenAI) as clients:
-        for client in clients:
-            whole = await client.chat.completions.create(model="m-1", messages=HELLO)
-            stream = await client.chat.completions.create(model="m-1", messages=HELLO, stream=True)
-            called = await client.chat.completions.create(model="m-1", messages=HELLO, tools=[TOOL])
-            talking.script = every_api('{"city":"Graz"}')
-            parsed = await client.chat.completions.parse(model="m-1", messages=HELLO, response_format=Answer)
-            talking.script = every_api("It is in Styria.")
-            chunks = [one.model_dump() async for one in stream]
-            found.append([whole.model_dump(), chunks, called.model_dump(), parsed.choices[0].message.parsed])
-    assert found[0] == found[1]
-    assert found[0][3] == Answer(city="Graz")
-
-
 async def test_openai_names_the_conversation_and_reads_which_memories_were_used(
     place: Place, talking: ModelServer, client: MemoryClient, user: str
 ) -> None:
-    with both(place, user, openai.OpenAI) as (_, proxied):
-        await _names_and_reads(proxied, talking, client, user)
-
-
-async def _names_and_reads(proxied: Any, talking: ModelServer, client: MemoryClient, user: str) -> None:
     told: Any = [{"role": "user", "content": "My bicycle is a green Brompton."}]
-    chat = proxied.chat.completions
-    raw = chat.with_raw_response.create(model="m-1", messages=told, extra_body={"memory_id": "c-9", "memory_top_k": 3})
-    assert raw.headers["memory-conversation"] == "c-9"
-    found = await eventually(lambda: client.list(ListRequest(user_id=user)), lambda r: r.total_count >= 2)
-    (bicycle,) = [entry for entry in found.items if entry.role == "user"]
     asked: Any = [{"role": "user", "content": "Which bicycle do I have?"}]
-    raw = chat.with_raw_response.create(model="m-1", messages=asked)
-    assert bicycle.id in raw.headers["memory-used"]
-    assert "green Brompton" in talking.seen[-1].said
-    proxied.responses.create(model="m-1", input="Which bicycle do I have?")
-    assert "green Brompton" in talking.seen[-1].said
+    with both(place, user, openai.OpenAI) as (_, proxied):
+        create = proxied.chat.completions.with_raw_response.create
+        raw = create(model="m-1", messages=told, extra_body={"memory_id": "c-9", "memory_top_k": 3})
+        assert raw.headers["memory-conversation"] == "c-9"
+        found = await eventually(lambda: client.list(ListRequest(user_id=user)), lambda r: r.total_count >= 2)
+        (bicycle,) = [entry for entry in found.items if entry.role == "user"]
+        raw = create(model="m-1", messages=asked)
+        assert bicycle.id in raw.headers["memory-used"]
+        assert "green Brompton" in talking.seen[-1].said
+        proxied.responses.create(model="m-1", input=asked[0]["content"])
+        assert "green Brompton" in talking.seen[-1].said
 
 
 def test_openai_sees_errors_of_the_proxy_as_its_own(place: Place, talking: ModelServer, user: str) -> None:
@@ -150,14 +122,3 @@ async def test_anthropic_whole_and_streamed(
         assert "Calypso" in talking.seen[-1].said
         with pytest.raises(anthropic.BadRequestError, match="memory_id"):
             clients[1].messages.create(model="m-1", max_tokens=64, messages=next_one, extra_body={"memory_id": ""})
-
-
-async def test_anthropic_awaited(place: Place, talking: ModelServer, user: str) -> None:
-    import anthropic
-
-    found = []
-    async with both_awaited(place, user, anthropic.AsyncAnthropic, "") as clients:
-        for one in clients:
-            whole = await one.messages.create(model="m-1", max_tokens=64, messages=[{"role": "user", "content": "Hi"}])
-            found.append(whole.model_dump())
-    assert found[0] == found[1]

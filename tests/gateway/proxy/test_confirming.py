@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
-from contracts.v1.commands import CreateRequest, ListRequest
-from services.shared.client import MemoryClient
+from contracts.v1.commands import CreateRequest
+from tests.gateway.proxy.chatting import Chat
 
 Json = dict[str, Any]
 
 
-def _chat(said: list[tuple[str, str]]) -> Json:
-    return {"model": "m-1", "messages": [{"role": role, "content": text} for role, text in said]}
-
-
-def _messages(said: list[tuple[str, str]]) -> Json:
-    return {"max_tokens": 99, **_chat(said)}
-
-
-def _responses(said: list[tuple[str, str]]) -> Json:
-    return {"model": "m-1", "input": [{"role": role, "content": text} for role, text in said]}
+def _listed(said: list[tuple[str, str]]) -> list[Json]:
+    return [{"role": role, "content": text} for role, text in said]
 
 
 def _items(said: list[tuple[str, str]]) -> Json:
@@ -37,26 +29,23 @@ def _answer(path: str, body: Json) -> str:
     return str((body["content"] if path == "/messages" else body["output"][0]["content"])[0]["text"])
 
 
-WAYS = {
-    "chat": ("/chat/completions", _chat),
-    "messages": ("/messages", _messages),
-    "responses": ("/responses", _responses),
+WAYS: dict[str, tuple[str, Callable[[list[tuple[str, str]]], Json]]] = {
+    "chat": ("/chat/completions", lambda said: {"model": "m-1", "messages": _listed(said)}),
+    "messages": ("/messages", lambda said: {"model": "m-1", "max_tokens": 99, "messages": _listed(said)}),
+    "responses": ("/responses", lambda said: {"model": "m-1", "input": _listed(said)}),
     "responses of items": ("/responses", _items),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("more", [{}, {"session-id": "0198-aa11"}], ids=["unnamed", "named"])
-async def test_a_yes_confirms_what_the_history_asks(
-    http: httpx.AsyncClient, client: MemoryClient, way: str, more: dict[str, str]
-) -> None:
+async def test_a_yes_confirms_what_the_history_asks(chat: Chat, way: str, more: dict[str, str]) -> None:
     path, body_of = WAYS[way]
-    user = f"{way} {len(more)}".replace(" ", "-")
-    await client.create(CreateRequest(user_id=user, text="My staging box is called heron."))
+    await chat.client.create(CreateRequest(user_id=chat.user, text="My staging box is called heron."))
     said = [("user", "Forget my staging box")]
 
     async def told() -> str:
-        answer = await http.post(path, json=body_of(said), headers={"memory-user": user, **more})
+        answer = await chat.send(body_of(said), path, **more)
         assert answer.headers.get("memory-command") == "true", answer.text
         said.append(("assistant", _answer(path, answer.json())))
         return said[-1][1]
@@ -64,4 +53,4 @@ async def test_a_yes_confirms_what_the_history_asks(
     assert "heron" in await told()
     said.append(("user", "yes"))
     assert "Forgotten: 1 memory" in await told()
-    assert (await client.list(ListRequest(user_id=user))).total_count == 0
+    assert await chat.entries(0) == []

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
 import pytest
 
-from services.gateway.callers import is_unfilled
 from services.gateway.proxy.naming import sent_name
-from services.shared.client import MemoryClient
-from tests.gateway.proxy.backend import ModelServer, every_api
-from tests.gateway.proxy.test_chat import asking, digested_all, entries
+from tests.gateway.proxy.backend import every_api
+from tests.gateway.proxy.chatting import Chat, asking
 
 A, B = "0199c2f0-7d1e-7c43-9f3b-2f6e4ab80f11", "0199c2f0-7d1e-7c43-9f3b-2f6e4ab80f12"
 ACCOUNT = "user_" + "ab12" * 16 + "_account_7f3c2c1e-0000-4000-8000-000000000001"
@@ -47,7 +44,6 @@ UNNAMED: list[tuple[dict[str, str], dict[str, Any]]] = [
     ({"session-id": "{{CHAT_ID}}"}, {}),
     ({"session-id": ""}, {}),
     ({"x-chat-id": "undefined"}, {}),
-    ({"x-chat-id": "default"}, {}),
     ({"session-id": "9" * 5000}, {}),
     ({"session-id": "00000000-0000-0000-0000-000000000000"}, {}),
     ({}, {"prompt_cache_key": "my-app-v1"}),
@@ -84,68 +80,42 @@ def test_ids_of_anything_else_name_no_conversation(headers: dict[str, str], body
     assert sent_name(list(headers.items()), body) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "{{CHAT_ID}}", "{{ chat.id }}", "${CHAT_ID}", "$CHAT_ID", "%CHAT_ID%", "<chat_id>", "[chat_id]", "null",
-     "undefined", "owui-{{CHAT_ID}}", "{{LIBRECHAT_BODY_CONVERSATIONID}}", "{chat_id}", "{% chat_id %}", "None"],
-)  # fmt: skip
-def test_a_name_that_nobody_filled_in_is_none(text: str) -> None:
-    assert is_unfilled(text)
-
-
-@pytest.mark.parametrize("text", ["trip", "my $5 idea", "A<B", "c-1", "100%", "Urlaub [2026]", "{x", "nullable", "ünï"])
-def test_a_name_is_one(text: str) -> None:
-    assert not is_unfilled(text)
-
-
-async def _name(http: httpx.AsyncClient, user: str, body: Any, path: str = "/chat/completions", **headers: str) -> str:
-    given = {"Memory-User": user, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    answer = await http.post(path, json=body, headers=given)
+async def _name(chat: Chat, body: Any, path: str = "/chat/completions", **headers: str) -> str:
+    answer = await chat.send(body, path, **headers)
     assert answer.status_code == 200, answer.text
     return answer.headers["memory-conversation"]
 
 
 @pytest.mark.parametrize("value", ["", "{{CHAT_ID}}", "undefined"])
-async def test_an_empty_memory_id_is_as_if_there_were_none(http: httpx.AsyncClient, user: str, value: str) -> None:
-    plain = await _name(http, user, asking("I play the oboe."))
-    assert await _name(http, user, asking("I play the oboe."), Memory_Id=value) == plain
-    assert await _name(http, user, asking("I play the oboe."), Memory_Id=value, Session_Id=A) == A
+async def test_an_empty_memory_id_is_as_if_there_were_none(chat: Chat, value: str) -> None:
+    plain = await _name(chat, asking("I play the oboe."))
+    assert await _name(chat, asking("I play the oboe."), Memory_Id=value) == plain
+    assert await _name(chat, asking("I play the oboe."), Memory_Id=value, Session_Id=A) == A
 
 
-async def test_what_the_user_calls_a_conversation_goes_before_what_its_client_does(
-    http: httpx.AsyncClient, user: str
-) -> None:
-    assert await _name(http, user, asking("Hi"), Memory_Id="trip", Session_Id=A) == "trip"
-    assert await _name(http, user, asking("Hi", memory_id="trip"), X_Session_Id=A) == "trip"
+async def test_what_the_user_calls_a_conversation_goes_before_what_its_client_does(chat: Chat) -> None:
+    assert await _name(chat, asking("Hi"), Memory_Id="trip", Session_Id=A) == "trip"
+    assert await _name(chat, asking("Hi", memory_id="trip"), X_Session_Id=A) == "trip"
 
 
-async def test_two_sessions_in_one_folder_are_two_and_one_is_forgotten_alone(
-    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
-) -> None:
-    model.script = every_api("Herons nest early.")
+async def test_two_sessions_in_one_folder_are_two_and_one_is_forgotten_alone(chat: Chat) -> None:
+    chat.model.script = every_api("Herons nest early.")
     rules = "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>"
     for id_, said in ((A, "My staging database is called otter."), (B, "My staging database is called heron.")):
         messages = [{"role": "user", "content": text} for text in (rules, said)]
-        name = await _name(
-            http, user, {"model": "m-1", "input": messages, "store": False}, "/responses", session_id=id_
-        )
-        assert name == id_
-    await digested_all(client, user, 3)
-    root = str(http.base_url).rstrip("/")
-    gone = await http.delete(f"{root}/memory/conversations/{A}", headers={"Memory-User": user})
+        body = {"model": "m-1", "input": messages, "store": False}
+        assert await _name(chat, body, "/responses", session_id=id_) == id_
+    await chat.digested(3)
+    gone = await chat.http.delete(f"/memory/conversations/{A}", headers={"Memory-User": chat.user})
     assert gone.status_code < 300, gone.text
-    found = [entry.text for entry in await entries(client, user, 1) if entry.role == "user"]
-    assert "My staging database is called heron." in found
-    assert "My staging database is called otter." not in found
+    found = {entry.text for entry in await chat.entries(1) if entry.role == "user"}
+    assert found == {"My staging database is called heron."}
 
 
-async def test_a_client_that_sends_an_id_and_all_that_was_said_gets_nothing_more_of_it(
-    http: httpx.AsyncClient, model: ModelServer, user: str
-) -> None:
-    headers = {"Memory-User": user, "session-id": A}
+async def test_a_client_that_sends_an_id_and_all_that_was_said_gets_nothing_more_of_it(chat: Chat) -> None:
     for text in ("I restore old boats.", "What colour is the sky?"):
-        await http.post("/chat/completions", json=asking(text), headers=headers)
-    assert len(model.seen[-1].json["messages"]) == 1
+        await chat.send(asking(text), session_id=A)
+    assert len(chat.messages) == 1
 
 
 EXAMPLES = [
@@ -154,38 +124,35 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-async def test_a_chat_begins_behind_the_exchanges_that_a_program_invents(http: httpx.AsyncClient, user: str) -> None:
+async def test_a_chat_begins_behind_the_exchanges_that_a_program_invents(chat: Chat) -> None:
     first, second = "Add a test for the parser.", "Rename the users table."
-    names = [await _name(http, user, asking(*EXAMPLES, text)) for text in (first, second)]
+    names = [await _name(chat, asking(*EXAMPLES, text)) for text in (first, second)]
     assert names[0] != names[1]
-    assert await _name(http, user, asking(*EXAMPLES, first, "Fine.", "And one more.")) == names[0]
-    assert await _name(http, user, asking(first)) == names[0]
+    assert await _name(chat, asking(*EXAMPLES, first, "Fine.", "And one more.")) == names[0]
+    assert await _name(chat, asking(first)) == names[0]
 
 
 @pytest.mark.parametrize(
     "before",
     [
         "I have *added these files to the chat* so you can go ahead and edit them.\n\napp.py\n```\nx = 1\n```",
-        "Here are summaries of some files present in my git repository.\nDo not propose changes to these files.",
         "Generate a title for this conversation. Only output the title, nothing else:",
         "The above were examples. Now the real conversation begins.",
     ],
 )
-async def test_what_a_program_sends_first_in_every_chat_begins_none(
-    http: httpx.AsyncClient, user: str, before: str
-) -> None:
+async def test_what_a_program_sends_first_in_every_chat_begins_none(chat: Chat, before: str) -> None:
     told = ["My landlord is Owen.", "My landlady is Vera."]
-    names = [await _name(http, user, asking(before, "Ok.", text, "Fine.", "Thanks.")) for text in told]
+    names = [await _name(chat, asking(before, "Ok.", text, "Fine.", "Thanks.")) for text in told]
     assert names[0] != names[1]
-    assert names == [await _name(http, user, asking(text)) for text in told]
+    assert names == [await _name(chat, asking(text)) for text in told]
 
 
-async def test_a_chat_of_which_a_program_sends_all_has_a_name(http: httpx.AsyncClient, user: str) -> None:
+async def test_a_chat_of_which_a_program_sends_all_has_a_name(chat: Chat) -> None:
     only = "<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>"
-    assert (await _name(http, user, asking(only))).startswith("chat-")
+    assert (await _name(chat, asking(only))).startswith("chat-")
 
 
 @pytest.mark.parametrize("more", [{}, {"memory_id": "c1"}])
-async def test_one_chat_is_one_however_often_it_goes_on(http: httpx.AsyncClient, user: str, more: Any) -> None:
+async def test_one_chat_is_one_however_often_it_goes_on(chat: Chat, more: Any) -> None:
     said = ["I have a boat.", "Fine.", "It is blue.", "Fine.", "What colour is it?"]
-    assert len({await _name(http, user, asking(*said[:count], **more)) for count in (1, 3, 5)}) == 1
+    assert len({await _name(chat, asking(*said[:count], **more)) for count in (1, 3, 5)}) == 1

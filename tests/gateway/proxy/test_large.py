@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from services.gateway.proxy.bodies import MOST_MESSAGES, read_body
-from services.gateway.proxy.dialects import DIALECTS
+from services.gateway.proxy.dialects import DIALECTS, Asked
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others
 from services.gateway.proxy.withheld import MOST_SENT, is_announced
 from tests.gateway.proxy.backend import ModelServer
@@ -21,6 +21,12 @@ from tests.gateway.proxy.backend import ModelServer
 
 def _messages(count: int, text: Callable[[int], str] = lambda at: f"{at}") -> list[dict[str, str]]:
     return [{"role": "user" if at % 2 == 0 else "assistant", "content": text(at)} for at in range(count)]
+
+
+def _read(said: list[dict[str, str]]) -> tuple[Any, Asked]:
+    read = read_body(DIALECTS["/v1/chat/completions"], json.dumps({"model": "m", "messages": said}).encode())
+    assert read is not None
+    return read
 
 
 @pytest.mark.parametrize("path", DIALECTS)
@@ -44,34 +50,24 @@ def test_a_body_of_too_many_parts_is_not_even_parsed(monkeypatch: pytest.MonkeyP
 def test_of_a_very_long_message_both_ends_are_looked_at() -> None:
     document = "We walked along the shore and had tea. " * 100_000
     text = f"<document>\n{document}\n</document>\n\nWhat is this about?"
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
-    read = read_body(DIALECTS["/v1/chat/completions"], body)
-    assert read is not None
-    assert read[1].question == "What is this about?"
-    plain = json.dumps({"model": "m", "messages": [{"role": "user", "content": document}]}).encode()
-    read = read_body(DIALECTS["/v1/chat/completions"], plain)
-    assert read is not None
-    assert len(read[1].question or "") < 300_000
-    assert (read[1].question or "").startswith("We walked along the shore")
+    assert _read([{"role": "user", "content": text}])[1].question == "What is this about?"
+    question = _read([{"role": "user", "content": document}])[1].question or ""
+    assert len(question) < 300_000
+    assert question.startswith("We walked along the shore")
 
 
 def test_of_one_message_so_much_is_looked_at_as_a_memory_can_have() -> None:
-    said = [*_messages(2, lambda at: "x" * 1_000_000), {"role": "user", "content": "hi"}]
-    read = read_body(DIALECTS["/v1/chat/completions"], json.dumps({"model": "m", "messages": said}).encode())
-    assert read is not None
-    body, asked = read
+    body, asked = _read([*_messages(2, lambda at: "x" * 1_000_000), {"role": "user", "content": "hi"}])
     assert sum(len(one.text) for one in asked.history) < 300_000
     assert asked.stripped is body, "the model gets all of it"
 
 
 def test_of_very_many_commands_the_newest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    dialect = DIALECTS["/v1/chat/completions"]
     said = [*_messages(5000, lambda at: "Forget that." if at % 2 == 0 else "Done."), {"role": "user", "content": "hi"}]
-    read = read_body(dialect, json.dumps({"model": "m", "messages": said}).encode())
-    assert read is not None
+    _, asked = _read(said)
     verb = Mock(return_value="forget")
     monkeypatch.setattr("services.gateway.proxy.withheld.verb_of", verb)
-    assert not is_announced(read[1].history)
+    assert not is_announced(asked.history)
     assert verb.call_count == MOST_SENT
 
 

@@ -16,26 +16,17 @@ from tests.polling import eventually
 from tests.sizes import LONG
 
 EXCHANGES = 1000 if LONG else 50
-FACTS = [
-    "I prefer uv over pip for managing packages.",
-    "My dentist appointment is on Thursday, 12 March at 14:00.",
-    "I am allergic to walnuts and hazelnuts.",
-    "My sister Clara moved to Lisbon in 2021.",
-    "The office Wi-Fi password hint is the name of our first dog.",
-    "I drive a green Skoda Octavia from 2014.",
-    "Never use semicolons in my JavaScript examples.",
-    "Our daughter starts school in Graz in September.",
-]
-QUESTIONS = [
-    "Which package manager do I prefer?",
-    "When is my dentist appointment?",
-    "What am I allergic to?",
-    "Where does my sister Clara live?",
-    "What is the hint for the office password?",
-    "Which car do I drive?",
-    "How do I like my JavaScript examples?",
-    "Where does our daughter start school?",
-]
+ASKED = {
+    "I prefer uv over pip for managing packages.": "Which package manager do I prefer?",
+    "My dentist appointment is on Thursday, 12 March at 14:00.": "When is my dentist appointment?",
+    "I am allergic to walnuts and hazelnuts.": "What am I allergic to?",
+    "My sister Clara moved to Lisbon in 2021.": "Where does my sister Clara live?",
+    "The office Wi-Fi password hint is the name of our first dog.": "What is the hint for the office password?",
+    "I drive a green Skoda Octavia from 2014.": "Which car do I drive?",
+    "Never use semicolons in my JavaScript examples.": "How do I like my JavaScript examples?",
+    "Our daughter starts school in Graz in September.": "Where does our daughter start school?",
+}
+FACTS, QUESTIONS = list(ASKED), list(ASKED.values())
 FRAMES = ["{}", "As you told me: {}", "I remember this about you. {} Is that right?", "Sure! {}", "- {}\n- {}", "“{}”"]
 
 

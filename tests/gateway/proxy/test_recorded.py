@@ -19,8 +19,8 @@ from contracts.paths import VERB_OF, Verb
 from contracts.v1.commands import ListRequest
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.shared.client import MemoryClient
-from tests.gateway.proxy.backend import ModelServer, every_api
+from tests.gateway.proxy.backend import every_api
+from tests.gateway.proxy.chatting import Chat
 from tests.polling import eventually
 
 _FOLDER = Path(__file__).with_name("recorded")
@@ -82,9 +82,9 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def talking(model: ModelServer) -> ModelServer:
-    model.script = every_api(_ANSWER, calls_tools=False)
-    return model
+def talking(chat: Chat) -> Chat:
+    chat.model.script = every_api(_ANSWER, calls_tools=False)
+    return chat
 
 
 @contextmanager
@@ -103,23 +103,22 @@ def overheard(user: str) -> Iterator[list[str]]:
         yield queries
 
 
-async def play(http: httpx.AsyncClient, user: str, recorded: Recorded) -> httpx.Response:
+async def play(chat: Chat, recorded: Recorded) -> httpx.Response:
     """Send what a program sent, for a user."""
-    headers = {"authorization": "Bearer sk-own", **recorded.headers, "memory-user": user}
-    answer = await http.post(recorded.path.removeprefix("/v1"), content=recorded.sent, headers=headers)
+    headers = {"authorization": "Bearer sk-own", **recorded.headers, "memory-user": chat.user}
+    answer = await chat.http.post(recorded.path.removeprefix("/v1"), content=recorded.sent, headers=headers)
     assert answer.status_code == 200, answer.text
     return answer
 
 
-async def kept(http: httpx.AsyncClient, client: MemoryClient, user: str) -> dict[str, list[str]]:
+async def kept(chat: Chat) -> dict[str, list[str]]:
     """All that is kept of a user, by role, once what was said after it is, too."""
-    plain = {"model": "m-1", "messages": [{"role": "user", "content": _LAST}]}
-    await http.post("/chat/completions", json=plain, headers={"Memory-User": user, "Memory-Id": "last"})
-    listed = ListRequest(user_id=user, limit=100)
-    await eventually(lambda: client.list(listed), lambda reply: any(entry.text == _LAST for entry in reply.items))
-    await eventually(lambda: client.status(user), lambda status: status.pending == 0)
+    await chat.says(_LAST, memory_id="last")
+    listed = ListRequest(user_id=chat.user, limit=100)
+    await eventually(lambda: chat.client.list(listed), lambda reply: any(one.text == _LAST for one in reply.items))
+    await chat.digested(1)
     found: dict[str, list[str]] = defaultdict(list)
-    for entry in (await client.list(listed)).items:
+    for entry in (await chat.client.list(listed)).items:
         if entry.conversation_id != "last":
             found[entry.role].append(entry.text)
     return found
@@ -146,11 +145,10 @@ def _is_block(part: Any) -> bool:
     return isinstance(part, dict) and str(part.get("text")).startswith("<memory>")
 
 
-async def remember(http: httpx.AsyncClient, client: MemoryClient, user: str, text: str) -> None:
-    turn = {"text": text, "role": "user", "conversation_id": "before"}
-    answer = await http.post("/memory/turns", json=turn, headers={"Memory-User": user})
+async def remember(chat: Chat, text: str) -> None:
+    answer = await chat.send({"text": text, "role": "user", "conversation_id": "before"}, "/memory/turns")
     assert answer.is_success, answer.text
-    await eventually(lambda: client.status(user), lambda status: status.turns >= 1 and status.pending == 0)
+    await chat.digested(1)
 
 
 def test_every_recorded_request_is_small_and_names_what_was_typed() -> None:
@@ -163,21 +161,14 @@ def test_every_recorded_request_is_small_and_names_what_was_typed() -> None:
         assert not {"authorization", "x-api-key", "cookie"} & one.headers.keys()
 
 
-@each(ALL)
-async def test_without_memories_the_model_gets_every_byte_as_it_was_sent(
-    http: httpx.AsyncClient, talking: ModelServer, user: str, recorded: Recorded
-) -> None:
-    await play(http, user, recorded)
-    assert [seen.body for seen in talking.seen] == [recorded.sent]
-
-
 @each(CHATS)
-async def test_what_was_typed_is_kept_to_the_letter_and_nothing_else(
-    http: httpx.AsyncClient, client: MemoryClient, talking: ModelServer, user: str, recorded: Recorded
+async def test_the_model_gets_every_byte_and_what_was_typed_is_kept_to_the_letter_and_nothing_else(
+    talking: Chat, recorded: Recorded
 ) -> None:
-    with overheard(user) as queries:
-        await play(http, user, recorded)
-    found = await kept(http, client, user)
+    with overheard(talking.user) as queries:
+        await play(talking, recorded)
+    assert [seen.body for seen in talking.model.seen] == [recorded.sent]
+    found = await kept(talking)
     assert set(found["user"]) <= set(recorded.said), "nothing but what was typed"
     assert recorded.said[-1] in found["user"]
     assert [*found] in (["user"], ["user", "assistant"], ["assistant", "user"])
@@ -186,51 +177,47 @@ async def test_what_was_typed_is_kept_to_the_letter_and_nothing_else(
 
 
 @each(TASKS)
-async def test_of_a_task_nothing_is_kept_and_nothing_is_recalled_for_it(
-    http: httpx.AsyncClient, client: MemoryClient, talking: ModelServer, user: str, recorded: Recorded
-) -> None:
-    await remember(http, client, user, f"{_KNOWN} {' '.join(recorded.said)}")
-    with overheard(user) as queries:
-        answer = await play(http, user, recorded)
+async def test_of_a_task_nothing_is_kept_and_nothing_is_recalled_for_it(talking: Chat, recorded: Recorded) -> None:
+    await remember(talking, f"{_KNOWN} {' '.join(recorded.said)}")
+    with overheard(talking.user) as queries:
+        answer = await play(talking, recorded)
     assert [query for query in queries if query] == []
-    assert talking.seen[-1].body == recorded.sent
+    assert [seen.body for seen in talking.model.seen] == [recorded.sent]
     assert "memory-used" not in answer.headers
-    found = await kept(http, client, user)
+    found = await kept(talking)
     assert sum(map(len, found.values())) == 1, "what was there before"
 
 
 @each(TYPED)
 async def test_a_question_finds_through_each_program_what_it_finds_when_asked_plainly(
-    http: httpx.AsyncClient, client: MemoryClient, talking: ModelServer, user: str, recorded: Recorded
+    talking: Chat, recorded: Recorded
 ) -> None:
-    await remember(http, client, user, _KNOWN)
+    await remember(talking, _KNOWN)
     asked = recorded.saying(_ASKED)
-    answer = await play(http, user, asked)
+    answer = await play(talking, asked)
     assert "memory-used" in answer.headers
-    told, blocks = without_block(json.loads(talking.seen[-1].body), asked.body)
+    told, blocks = without_block(json.loads(talking.model.seen[-1].body), asked.body)
     assert told == asked.body, "all but the block is as it was sent"
     (block,) = blocks
     assert _KNOWN in block
 
 
 @each(TYPED)
-async def test_a_command_is_obeyed_through_each_program(
-    http: httpx.AsyncClient, client: MemoryClient, talking: ModelServer, user: str, recorded: Recorded
-) -> None:
-    await remember(http, client, user, _KNOWN)
-    answer = await play(http, user, recorded.saying("What do you remember about our letterbox?"))
+async def test_a_command_is_obeyed_through_each_program(talking: Chat, recorded: Recorded) -> None:
+    await remember(talking, _KNOWN)
+    answer = await play(talking, recorded.saying("What do you remember about our letterbox?"))
     assert answer.headers.get("memory-command") == "true"
     assert "barometer" in answer.text
-    assert talking.seen == []
+    assert talking.model.seen == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 async def test_the_chats_of_a_session_are_one_conversation_and_those_of_others_are_others(
-    http: httpx.AsyncClient, talking: ModelServer, user: str, program: str
+    talking: Chat, program: str
 ) -> None:
     named: dict[str, set[str]] = defaultdict(set)
     for recorded in PROGRAMS[program]:
-        answer = await play(http, user, recorded)
+        answer = await play(talking, recorded)
         if not recorded.is_task:
             named[recorded.session].add(answer.headers["memory-conversation"])
     assert all(len(names) == 1 for names in named.values()), named
@@ -238,12 +225,10 @@ async def test_the_chats_of_a_session_are_one_conversation_and_those_of_others_a
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_of_all_that_a_program_sends_what_people_typed_is_kept(
-    http: httpx.AsyncClient, client: MemoryClient, talking: ModelServer, user: str, program: str
-) -> None:
+async def test_of_all_that_a_program_sends_what_people_typed_is_kept(talking: Chat, program: str) -> None:
     for recorded in PROGRAMS[program]:
-        await play(http, user, recorded)
-    found = await kept(http, client, user)
+        await play(talking, recorded)
+    found = await kept(talking)
     typed = {text for recorded in PROGRAMS[program] if not recorded.is_task for text in recorded.said}
     assert set(found["user"]) == typed
     assert set(found["assistant"]) <= {_ANSWER}

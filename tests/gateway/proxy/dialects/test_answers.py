@@ -74,17 +74,21 @@ def test_halves_of_a_character_are_put_together() -> None:
     assert heard(CHAT, stream(delta("\ud83d"), delta("\ude00 \ud83d"))) == "😀 �"
 
 
+@ALL
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("<think>tea?</think>\n\nTea.", "Tea."),
+        ("hm\n</think>\n\nTea.", "Tea."),
+        ("Tea.\n<reasoning>\nhm", "Tea."),
         ("<think>still at it", ""),
         ("Write <think> in brackets", "Write <think> in brackets"),
     ],
 )
-def test_thoughts_in_a_text_are_not_said(text: str, said: str) -> None:
-    assert CHAT.answer_text({"choices": [{"message": {"content": text}}]}) == said
-    assert heard(CHAT, stream(*map(delta, text))) == said
+def test_thoughts_in_a_text_are_not_said(dialect: Dialect, text: str, said: str) -> None:
+    asked = ask(dialect, [])
+    assert dialect.answer_text(dialect.spoken(text, asked, id="1", created=1)) == said
+    assert heard(dialect, b"".join(dialect.spoken_stream(text, asked, id="1", created=1)), 7) == said
 
 
 def test_chat_says_its_first_choice() -> None:

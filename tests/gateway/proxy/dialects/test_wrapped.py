@@ -15,9 +15,6 @@ from tests.gateway.proxy.dialects.talk import (
     RESPONSES,
     ask,
     body,
-    delta,
-    heard,
-    stream,
     told,
 )
 
@@ -125,41 +122,3 @@ def test_thoughts_in_a_history_are_not_what_the_assistant_said(dialect: Dialect)
     answer = {"role": "assistant", "content": "<thinking>tea?</thinking>\nTea."}
     asked = ask(dialect, [{"role": "user", "content": "Hi"}, answer, {"role": "user", "content": "Why?"}])
     assert [said.text for said in asked.history] == ["Hi", "Tea."]
-
-
-THOUGHTS = [
-    "<think>hm</think>\n\nTea.",
-    "hm\n</think>\n\nTea.",
-    "[THINK]hm[/THINK]Tea.",
-    "Tea.\n<reasoning>\nhm",
-    "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Tea.",
-]
-
-
-def streamed(dialect: Dialect, text: str) -> bytes:
-    """The stream of an answer, in pieces of three characters."""
-    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
-    if dialect == CHAT:
-        return stream(*map(delta, pieces))
-    if dialect == RESPONSES:
-        place = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
-        return stream(*({**place, "delta": piece} for piece in pieces))
-    begun: dict[str, Any] = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-    deltas = ({"type": "text_delta", "text": piece} for piece in pieces)
-    return stream(begun, *({"type": "content_block_delta", "index": 0, "delta": one} for one in deltas))
-
-
-def whole(dialect: Dialect, text: str) -> dict[str, Any]:
-    """An answer at once."""
-    if dialect == CHAT:
-        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
-    if dialect == RESPONSES:
-        return {"output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
-    return {"content": [{"type": "text", "text": text}]}
-
-
-@ALL
-@pytest.mark.parametrize("text", THOUGHTS)
-def test_thoughts_are_not_what_the_assistant_says(dialect: Dialect, text: str) -> None:
-    assert dialect.answer_text(whole(dialect, text)) == "Tea."
-    assert heard(dialect, streamed(dialect, text), 7) == "Tea."
