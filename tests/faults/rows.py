@@ -33,7 +33,7 @@ _DISK = "96m"
 _RESERVED = str(8 * 2**20)
 _FULL_FOR = 5.0
 _BEFORE = 1.0
-_SOME = 8
+_SOME = 5
 _PASSINGS = (1, 2, 4, 7)
 _PLAIN: tuple[Kind, ...] = ("say", "spoil", "create")
 
@@ -119,7 +119,7 @@ async def killed_everywhere(context: Context) -> Outcome:
 
 async def bus_killed(context: Context) -> Outcome:
     """The bus is killed at a third and at half of a load from fifty publishers, and started again by memorybus."""
-    steps = 600 if context.quick else 10_000
+    steps = 400 if context.quick else 10_000
     async with _trial(context, "bus-killed", kinds=_PLAIN) as (trial, launched):
         await launched.start()
         loading = asyncio.create_task(trial.load(steps=steps, publishers=50, lanes=50))

@@ -19,7 +19,7 @@ from tests.faults.stories import FAILED, RollingUp, Sessions, Story, Superseding
 from tests.faults.trial import Outcome
 from tests.polling import eventually
 
-_SOME = 6
+_SOME = 3
 _DIES_WITHIN = 30.0
 _SWEPT_WITHIN = 60.0
 

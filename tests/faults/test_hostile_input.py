@@ -73,10 +73,6 @@ class Outcome:
     shares: Counter[str] = field(default_factory=Counter)
 
 
-async def test_a_few_hundred_hostile_messages_are_answered_or_set_aside(client: MemoryClient) -> None:
-    await withstand(client, Load(turns=250, requests=250, events=60, huge=2, good=20))
-
-
 @pytest.mark.timeout(300)
 async def test_thousands_of_hostile_messages_are_answered_or_set_aside_in_bounded_memory(client: MemoryClient) -> None:
     load = Load(turns=sized(5500), requests=sized(3500), events=sized(1000), huge=sized(20), good=sized(200))

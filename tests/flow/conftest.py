@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from services.runtime import Running, running
+from services.shared.bus.server import NatsServer
 from services.shared.embedders import minilm
 from services.shared.llm import breaker
 from services.shared.logs import JsonFormatter
@@ -66,6 +67,17 @@ async def running_beside(
     settings = Settings(**given, log_level="error", embedder="none", extract_url=model.url, extract_model="tiny")
     async with running(settings) as started:
         yield started
+
+
+@asynccontextmanager
+async def bus_in(folder: Path) -> AsyncIterator[NatsServer]:
+    """The bus that memorybus starts for itself, alone."""
+    bus = NatsServer(folder, port=0, sync="interval")
+    await bus.start()
+    try:
+        yield bus
+    finally:
+        await bus.stop()
 
 
 @contextmanager

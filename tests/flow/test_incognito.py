@@ -148,25 +148,6 @@ async def test_the_incognito_subject_is_heard_by_who_listens_and_kept_by_no_stre
     assert {state.last_seq for state in states} == {0}
 
 
-async def test_an_incognito_conversation_is_answered_nothing_and_any_other_all(client: MemoryClient) -> None:
-    word = a_marker()
-    await client.publish_all(said(word, 1, chat="elsewhere"))
-    await digested(client, turns=1)
-    await client.start_incognito(START)
-
-    async def ask(**given: object) -> tuple[int, tuple[str, ...], str]:
-        request = RetrieveRequest.model_validate({"user_id": "ann", "query": f"where is my {word}?", **given})
-        reply = await client.retrieve(request)
-        return len(reply.items), reply.degraded, reply.context
-
-    assert await ask(asked_in=CHAT) == (0, ("incognito",), "")
-    assert await ask(conversation_id=CHAT) == (0, ("incognito",), "")
-    assert await ask(incognito=True) == (0, ("incognito",), "")
-    assert (await ask())[:2] == (await ask(asked_in="elsewhere"))[:2] == (1, ())
-    await client.end_incognito(END)
-    assert (await ask(asked_in=CHAT))[:2] == (1, ())
-
-
 async def test_what_is_saved_on_purpose_is_kept_unless_notes_are_incognito(client: MemoryClient) -> None:
     saved = await client.create(CreateRequest(user_id="ann", text="I am allergic to nuts."))
     await client.start_incognito(IncognitoStartRequest(user_id="ann", conversation_id="notes"))

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from contracts import subjects
 from contracts.v1.turns import Turn
-from services.runtime import Running
 from services.shared.bus.dead_letters import DeadLetterQueue
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from tests.polling import digested, eventually
 
 TURN = Turn(user_id="bob", role="user", text="I moved to Lisbon.", turn_id="t1")
-
-
-@pytest.fixture
-async def client(instance: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(instance.nats) as client:
-        yield client
 
 
 async def take(client: MemoryClient, message_id: str) -> None:
