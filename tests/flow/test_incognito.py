@@ -15,8 +15,7 @@ from nats.aio.msg import Msg
 
 from contracts import subjects
 from contracts.v1.commands import CreateRequest, ListRequest
-from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest
-from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.control import IncognitoStartRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
@@ -29,8 +28,6 @@ CHAT, TURNS, FEW = "chat-1", 500, 20
 WITHIN = 3.0
 STREAM = subjects.TURNS_STREAM.name
 START = IncognitoStartRequest(user_id="ann", conversation_id=CHAT)
-QUESTION = RetrieveRequest(user_id="ann", query="lamp")
-END = IncognitoEndRequest(user_id="ann", conversation_id=CHAT)
 
 
 @pytest.fixture
