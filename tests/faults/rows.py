@@ -19,9 +19,9 @@ from tests.faults.journal import KINDS, Kind
 from tests.faults.kills import BY_CHANCE, GROUPS, Told, kill_at, points
 from tests.faults.loads import Load
 from tests.faults.process import Launched
-from tests.faults.proxy import proxy_to
 from tests.faults.trial import Outcome, Trial
 from tests.polling import eventually
+from tests.servers.meddler import meddling
 from tests.servers.models import scripted_model
 from tests.servers.nats_cluster import nats_server
 
@@ -168,15 +168,15 @@ async def bus_stopped(context: Context) -> Outcome:
 
 async def half_open(context: Context) -> Outcome:
     """Connections to the bus stand and carry nothing, and nobody is told."""
-    async with nats_server(context.folder / "half-open-bus") as bus, proxy_to(bus.port) as proxy:
-        options = ("--nats", f"nats://127.0.0.1:{proxy.port}")
+    async with nats_server(context.folder / "half-open-bus") as bus, meddling(bus.port) as between:
+        options = ("--nats", between.url)
         async with _trial(context, "half-open", options=options) as (trial, launched):
             launched.bus = bus.url
             await launched.start()
             async with trial.loading():
                 for _ in range(1 if context.quick else 3):
                     await asyncio.sleep(_BEFORE)
-                    proxy.lose()
+                    between.lose()
                     await asyncio.sleep(_LOST_FOR)
             return await _outcome(trial, "bus: half-open connections", 1 if context.quick else 3)
 

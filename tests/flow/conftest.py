@@ -33,6 +33,12 @@ def one_model() -> Iterator[None]:
         yield
 
 
+def light(data: Path, **given: Any) -> Settings:
+    """Settings of a memorybus on free ports, which searches by words alone unless they say otherwise."""
+    plain = {"nats_port": 0, "http_port": 0, "embedder": "none", "ner": "none", "log_level": "error"}
+    return Settings.model_validate({**plain, "data": data, **given})
+
+
 @contextmanager
 def logged_text(level: int) -> Iterator[io.StringIO]:
     """All that is logged from this level on, as `memorybus up` writes it."""
@@ -63,9 +69,7 @@ async def running_beside(
         monkeypatch.setenv(f"MEMORYBUS_{name}", value)
     monkeypatch.setattr(breaker, "_FIRST_PAUSE", 0.1)
     monkeypatch.setattr(breaker, "_LONGEST_PAUSE", 0.2)
-    given: dict[str, Any] = {"data": folder / "data", "nats_port": 0, "http_port": 0, "ner": "none"}
-    settings = Settings(**given, log_level="error", embedder="none", extract_url=model.url, extract_model="tiny")
-    async with running(settings) as started:
+    async with running(light(folder / "data", extract_url=model.url, extract_model="tiny")) as started:
         yield started
 
 

@@ -28,8 +28,7 @@ from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared import preferences
 from services.shared.client import MemoryClient, RequestFailed, memory_client
-from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store
+from tests.flow.conftest import a_text_store, light
 from tests.flow.test_incognito import drained
 from tests.polling import eventually
 from tests.servers.embeddings import embedding_server
@@ -39,8 +38,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PATIENCE = 40.0
 """Seconds for an answer: it is to be right, also where other tests leave it little of the machine."""
-
-PLAIN: dict[str, Any] = {"nats_port": 0, "http_port": 0, "ner": "none", "log_level": "error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ async def served(
         # A store that is late is taken for one that is away, and what was decided a moment ago is not known then.
         patched.setattr(preferences, "_PATIENCE", PATIENCE)
         data = tmp_path_factory.mktemp("accepted") / "data"
-        settings = Settings.model_validate({**PLAIN, **chosen, "data": data, "cache": model_cache})
+        settings = light(data, **chosen, cache=model_cache, embedder="minilm")
         async with running(settings) as up, memory_client(up.nats) as client:
             yield Person(client, "nobody", f"{up.http}/metrics")
 
@@ -262,8 +259,7 @@ async def test_retrieval_is_useful_while_embeddings_are_unavailable_and_they_are
         port = int(model.url.split(":")[2].split("/")[0])
         async with fickle("well", ("127.0.0.1", port)) as server:
             embedder = {"embedder": "http", "embedder_url": f"http://{server.netloc}/v1", "embedder_model": "small"}
-            settings = Settings.model_validate({**PLAIN, **embedder, "data": tmp_path / "data"})
-            async with running(settings) as up, memory_client(up.nats) as client:
+            async with running(light(tmp_path / "data", **embedder)) as up, memory_client(up.nats) as client:
                 ann = Person(client, "ann")
                 await ann.says("My violin is in the attic.")
                 await ann.has(1)
@@ -285,7 +281,7 @@ async def test_relevance_recency_and_importance_choose_by_weights_that_can_be_tu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The total is their weighted sum, and other weights make another order."""
-    settings = Settings.model_validate({**PLAIN, "embedder": "none", "data": tmp_path / "data"})
+    settings = light(tmp_path / "data")
     first = {}
     for weighed, (alpha, gamma) in {"relevance": ("1", "0"), "importance": ("0", "1")}.items():
         monkeypatch.setenv("MEMORYBUS_RETRIEVE_ALPHA", alpha)

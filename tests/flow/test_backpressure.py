@@ -14,7 +14,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers.embeddings import EmbeddingServer, embedding_server
 
@@ -29,17 +29,8 @@ def embeddings() -> Iterator[EmbeddingServer]:
 
 @pytest.fixture
 async def instance(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        ner="none",
-        log_level="error",
-        embedder="http",
-        embedder_url=embeddings.url,
-        embedder_model="small",
-    )
-    async with running(settings) as started:
+    asked = {"embedder": "http", "embedder_url": embeddings.url, "embedder_model": "small"}
+    async with running(light(tmp_path / "data", **asked)) as started:
         yield started
 
 
@@ -86,16 +77,7 @@ async def test_a_stage_that_waits_is_named_and_goes_on_by_itself(
 
 
 async def test_a_full_bus_refuses_and_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        log_level="error",
-        turns_max_bytes=200_000,
-        sync="interval",
-    )
+    settings = light(tmp_path / "data", turns_max_bytes=200_000, sync="interval")
     async with running(settings, only=("gateway",)) as bus_only, memory_client(bus_only.nats) as client:
         kept = await until_refused(client)
         assert 0 < kept < COUNT

@@ -22,7 +22,7 @@ from services.shared.bus.connection import connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.client import MemoryClient, memory_client
 from services.shared.health import deaf
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers.meddler import COMPLAINTS, GIBBERISH, Meddler, complaint, meddling
 from tests.servers.nats_cluster import ServerProcess, nats_server
@@ -226,9 +226,8 @@ async def before(server: ServerProcess) -> AsyncIterator[Meddler]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(before: Meddler, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "sync": "interval", "log_level": "error"}
-    data = tmp_path_factory.mktemp("up")
-    async with running(Settings(data=data, nats_url=before.url, http_port=0, **light)) as started:
+    given = {"nats_url": before.url, "text_store": "sqlite", "sync": "interval"}
+    async with running(light(tmp_path_factory.mktemp("up"), **given)) as started:
         yield started
 
 
@@ -284,8 +283,7 @@ async def test_a_blocking_client_goes_on_after_a_complaint(up: Running, server: 
 async def test_a_process_whose_connection_is_closed_for_good_ends_and_says_so(
     tmp_path: Path, server: ServerProcess
 ) -> None:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "log_level": "error"}
-    settings = Settings(data=tmp_path / "data", nats_url=server.url, http_port=0, **light)
+    settings = light(tmp_path / "data", nats_url=server.url, text_store="sqlite")
     with pytest.raises(Exception, match="closed for good: this process ends"):  # noqa: PT012
         async with running(settings, ["ingest"]) as started:
             ending = asyncio.create_task(started.host.until_deaf())

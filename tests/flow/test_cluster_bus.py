@@ -13,14 +13,9 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import digested, eventually
 from tests.servers.nats_cluster import nats_cluster
-
-
-def light(data: Path, url: str, **given: object) -> Settings:
-    chosen = {"data": data, "nats_url": url, "http_port": 0, "embedder": "none", "ner": "none", "log_level": "error"}
-    return Settings.model_validate({**chosen, **given})
 
 
 def turns(count: int, *, users: int = 7, start: int = 0) -> list[Turn]:
@@ -38,7 +33,7 @@ async def three_clients(url: str) -> AsyncIterator[list[MemoryClient]]:
 
 async def test_nothing_acknowledged_is_lost_when_a_server_of_three_is_killed(tmp_path: Path) -> None:
     async with nats_cluster(tmp_path / "bus") as cluster:
-        settings = light(tmp_path / "data", cluster.url, nats_replicas=3, turns_partitions=3)
+        settings = light(tmp_path / "data", nats_url=cluster.url, nats_replicas=3, turns_partitions=3)
         async with running(settings), three_clients(cluster.url) as clients:
             acknowledged: set[str] = set()
 

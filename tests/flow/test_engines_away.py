@@ -24,8 +24,8 @@ from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared import health
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
 from tests.flow.checker import check
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers import opensearch
 from tests.servers.fickle import Fickle, fickle
@@ -91,9 +91,8 @@ async def instance(
             "text_store": "opensearch", "opensearch_url": f"http://{between.netloc}", "opensearch_prefix": prefix[1],
             "vector_store": "qdrant", "qdrant_url": qdrant.url, "qdrant_grpc_port": qdrant.grpc_port,
         }  # fmt: skip
-        plain = {"nats_port": 0, "http_port": 0, "ner": "none", "log_level": "error", "cache": model_cache}
-        settings = Settings.model_validate({**plain, **given, "data": tmp_path_factory.mktemp("data")})
-        async with running(settings) as up:
+        data = tmp_path_factory.mktemp("data")
+        async with running(light(data, **given, embedder="minilm", cache=model_cache)) as up:
             yield up
 
 

@@ -19,7 +19,7 @@ from contracts.v1.turns import Turn
 from services.cli.erase import erase
 from services.runtime import Running, running
 from services.shared.client import MemoryClient
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.flow.raw import a_marker, holding
 from tests.polling import answered, digested, eventually
 
@@ -28,11 +28,8 @@ LONGEST = 2000
 
 @pytest.fixture
 async def instance(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data", cache=Settings().cache, nats_port=0, http_port=0, ner="none", log_level="error",
-        max_text_bytes=LONGEST, turns_partitions=getattr(request, "param", 1),
-    )  # fmt: skip
-    async with running(settings) as started:
+    given = {"embedder": "minilm", "max_text_bytes": LONGEST, "turns_partitions": getattr(request, "param", 1)}
+    async with running(light(tmp_path / "data", **given)) as started:
         yield started
 
 

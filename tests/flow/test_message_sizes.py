@@ -26,7 +26,7 @@ from services.shared.bus.fairness import written
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.client import MemoryClient, memory_client
 from services.shared.errors import RequestFailed, TooLarge
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers.nats_cluster import ServerProcess, nats_server
 
@@ -64,9 +64,8 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(server: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "sync": "interval", "log_level": "error"}
-    data = tmp_path_factory.mktemp("up")
-    async with running(Settings(data=data, nats_url=server.url, http_port=0, **light)) as started:
+    given = {"nats_url": server.url, "text_store": "sqlite", "sync": "interval"}
+    async with running(light(tmp_path_factory.mktemp("up"), **given)) as started:
         yield started
 
 

@@ -26,6 +26,7 @@ from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
 from services.shared.vectors import watcher
 from services.shared.vectors.folders import VectorFolders
+from tests.flow.conftest import light
 from tests.flow.raw import contents
 from tests.polling import digested, eventually
 from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
@@ -53,16 +54,7 @@ def settings(tmp_path: Path, server: EmbeddingServer) -> Settings:
 
 
 def chosen(folder: Path, server: EmbeddingServer, model: str) -> Settings:
-    return Settings(
-        data=folder / "data",
-        nats_port=0,
-        http_port=0,
-        ner="none",
-        log_level="error",
-        embedder="http",
-        embedder_url=server.url,
-        embedder_model=model,
-    )
+    return light(folder / "data", embedder="http", embedder_url=server.url, embedder_model=model)
 
 
 @asynccontextmanager

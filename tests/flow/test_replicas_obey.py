@@ -30,8 +30,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
-from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store
+from tests.flow.conftest import a_text_store, light
 from tests.flow.raw import a_marker
 from tests.flow.test_incognito import drained, until_nothing_holds
 from tests.polling import eventually
@@ -104,9 +103,8 @@ async def served(
         patched.setenv("MEMORYBUS_CURATE_TIDY_EVERY_SECONDS", "3600")  # only a decision brings it about
         chosen = stack.enter_context(a_text_store(request.param))
         bus = await stack.enter_async_context(nats_server(folder / "bus"))
-        given = {"data": folder / "data", "text_store": "sqlite", "nats_url": bus.url, "http_port": 0}
-        plain = {"ner": "none", "embedder": "none", "log_level": "error", "turns_partitions": 1}
-        settings = Settings.model_validate({**given, **plain, **chosen})
+        given = {"nats_url": bus.url, "turns_partitions": 1, "text_store": "sqlite"}
+        settings = light(folder / "data", **{**given, **chosen})
         for services in (["curate", "dedupe"], ["ingest", "retrieve"], ["ingest", "retrieve"]):
             await stack.enter_async_context(running(settings, only=services))
         yield await stack.enter_async_context(memory_client(bus.url)), folder, request.param

@@ -102,9 +102,8 @@ async def test_asked_for_as_it_is_typed_found_in_place_of_its_originals_and_take
     assert {item.text for item in found.items} >= {texts[0], texts[4]}
 
 
-@pytest.mark.parametrize("forgets", ["the original", "the roll-up"])
 async def test_forgotten_after_it_was_rolled_up_by_itself_it_leaves_no_byte(
-    instance: Running, client: MemoryClient, tmp_path: Path, forgets: str
+    instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
     word = a_marker()
     texts = of_bread(word)
@@ -119,11 +118,9 @@ async def test_forgotten_after_it_was_rolled_up_by_itself_it_leaves_no_byte(
 
     archived = await in_use(client, status="archived")
     original = next(entry for entry in archived if word in entry.text)
-    id_ = original.id if forgets == "the original" else one.id
-    await client.request(flow.FORGET, ForgetRequest(user_id="ann", id=id_), patience=30)
+    await client.request(flow.FORGET, ForgetRequest(user_id="ann", id=original.id), patience=30)
 
     await forgotten_everywhere(tmp_path, word)
-    left = sorted(entry.text for entry in await in_use(client, status="archived"))
-    assert left == (sorted(texts[1:]) if forgets == "the original" else [])
+    assert sorted(entry.text for entry in await in_use(client, status="archived")) == sorted(texts[1:])
     await digested(client, turns=5)
-    assert len(await in_use(client)) == (1 if forgets == "the original" else 0)
+    assert len(await in_use(client)) == 1

@@ -22,7 +22,7 @@ from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, FolderUnusable, find_instance
 from services.shared.settings import Settings, UnusableSetting
-from tests.flow.conftest import bus_in
+from tests.flow.conftest import bus_in, light
 from tests.polling import digested, eventually
 from tests.servers.forks import fork_command
 
@@ -196,8 +196,8 @@ def test_who_shares_no_store_or_names_it_is_let_in(only: tuple[str, ...], named:
 
 async def test_turns_that_went_into_another_store_are_in_the_dead_letters(tmp_path: Path) -> None:
     async with bus_in(tmp_path / "bus") as bus:
-        given: dict[str, Any] = {"nats_url": bus.url, "http_port": 0, "text_store": "sqlite", "embedder": "none"}
-        here, elsewhere = (Settings(data=tmp_path / name, ner="none", **given) for name in ("here", "elsewhere"))
+        given = {"nats_url": bus.url, "text_store": "sqlite"}
+        here, elsewhere = (light(tmp_path / name, **given) for name in ("here", "elsewhere"))
         async with (
             running(here, ["dedupe", "enrich", "embed", "curate"]),
             running(elsewhere, ["ingest"]),

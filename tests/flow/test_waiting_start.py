@@ -18,7 +18,7 @@ from services.shared.bus.provisioning import provision
 from services.shared.bus.server import NatsServer, free_port
 from services.shared.health import deaf
 from services.shared.settings import Settings, UnusableSetting
-from tests.flow.conftest import bus_in
+from tests.flow.conftest import bus_in, light
 from tests.polling import eventually
 from tests.servers.forks import Forked, fork_command
 
@@ -85,9 +85,8 @@ async def test_a_service_that_waits_for_provisioning_names_what_is_missing_and_t
 
 
 async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) -> None:
-    given = {"text_store": "sqlite", "embedder": "none", "ner": "none", "http_port": 0}
     async with bus_in(tmp_path / "nats") as bus:
-        settings = Settings.model_validate({**given, "data": tmp_path / "data", "nats_url": bus.url})
+        settings = light(tmp_path / "data", nats_url=bus.url, text_store="sqlite")
         async with running(settings, ["ingest", "curate"]) as instance:
             await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
             await bus.stop()
