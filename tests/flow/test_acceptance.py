@@ -88,7 +88,7 @@ async def served(
         # A store that is late is taken for one that is away, and what was decided a moment ago is not known then.
         patched.setattr(preferences, "_PATIENCE", PATIENCE)
         data = tmp_path_factory.mktemp("accepted") / "data"
-        settings = light(data, **chosen, cache=model_cache, embedder="minilm")
+        settings = light(data, **chosen, cache=model_cache, embedder="memorybus")
         async with running(settings) as up, memory_client(up.nats) as client:
             yield Person(client, "nobody", f"{up.http}/metrics")
 

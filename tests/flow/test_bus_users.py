@@ -138,7 +138,7 @@ FORBIDDEN = [
     (PROVISION, "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
     (PROVISION, "$JS.API.STREAM.DELETE.MEMORY_TURNS"),
 ]
-"""Some of what each may not say, of each kind; all of it is judged by the rules, in `tests/unit/test_permissions.py`."""
+"""Some of what each may not say; all of it is judged by the rules, in `tests/unit/test_permissions.py`."""
 
 
 async def test_what_is_not_a_users_own_is_refused(bus: ServerProcess) -> None:

@@ -21,7 +21,7 @@ from contracts.ports import Unavailable
 from services.bench.process import up_process
 from services.shared.bus import server
 from services.shared.bus.connection import connect
-from services.shared.bus.server import find_executable, free_port
+from services.shared.bus.server import free_port
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, Instance, NotRunning, find_instance
 from tests.flow.conftest import bus_in
@@ -139,42 +139,6 @@ def _listening(pid: int) -> set[str]:
             address, _, port = fields[1].partition(":")
             found.add(".".join(str(octet) for octet in reversed(bytes.fromhex(address))) + f":{int(port, 16)}")
     return found
-
-
-async def test_a_folder_of_a_former_version_is_closed_and_goes_on(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "nats").mkdir(parents=True)
-    await _one_message_of_a_former_version(data / "nats")
-    for name in ("memory.sqlite3", "lock"):
-        (data / name).touch(mode=0o644)
-    for folder in (data, data / "nats"):
-        folder.chmod(0o755)
-    lock = FolderLock(data)
-    lock.acquire()
-    try:
-        async with bus_in(data / "nats") as bus:
-            client = await nats.connect(bus.url)
-            assert (await client.jetstream().get_msg("OLD", 1)).data == b"kept"
-            await client.close()
-        assert [mode(path) for path in (data, data / "nats")] == [0o700, 0o700]
-        assert [mode(data / name) for name in ("memory.sqlite3", "lock")] == [0o600, 0o600]
-    finally:
-        lock.release()
-
-
-async def _one_message_of_a_former_version(folder: Path) -> None:
-    port = free_port()
-    store = json.dumps(str(folder / "jetstream"))
-    (folder / "nats.conf").write_text(f"host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: {store} }}\n")
-    server = await asyncio.create_subprocess_exec(
-        find_executable(), "-c", str(folder / "nats.conf"), stderr=asyncio.subprocess.DEVNULL
-    )
-    client = await connect(f"nats://127.0.0.1:{port}", name="former")
-    await client.jetstream().add_stream(name="OLD", subjects=["old"])
-    await client.jetstream().publish("old", b"kept")
-    await client.close()
-    server.terminate()
-    await server.wait()
 
 
 @pytest.mark.parametrize("beside", ["letter.txt", None], ids=["with other things in it", "that is an empty home"])

@@ -92,7 +92,7 @@ async def instance(
             "vector_store": "qdrant", "qdrant_url": qdrant.url, "qdrant_grpc_port": qdrant.grpc_port,
         }  # fmt: skip
         data = tmp_path_factory.mktemp("data")
-        async with running(light(data, **given, embedder="minilm", cache=model_cache)) as up:
+        async with running(light(data, **given, embedder="memorybus", cache=model_cache)) as up:
             yield up
 
 

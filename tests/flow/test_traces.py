@@ -49,7 +49,7 @@ def of_trace(told: InMemorySpanExporter, number: int) -> dict[str, ReadableSpan]
 async def test_a_turn_and_a_question_are_followed_through_all_that_handle_them(
     tmp_path: Path, told: InMemorySpanExporter
 ) -> None:
-    async with running(light(tmp_path, embedder="minilm")) as up, memory_client(up.nats) as client:
+    async with running(light(tmp_path, embedder="memorybus")) as up, memory_client(up.nats) as client:
         bus = await nats.connect(up.nats)
         turn = Turn.model_validate({"user_id": USER, "role": "user", "text": WORDS}).model_dump_json().encode()
         await bus.jetstream().publish(subjects.turns(USER), turn, headers=parent(7))
