@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner, Result
 
 from services.runtime import Running, running
 from services.shared.bus.server import NatsServer
@@ -37,6 +40,13 @@ def light(data: Path, **given: Any) -> Settings:
     """Settings of a memorybus on free ports, which searches by words alone unless they say otherwise."""
     plain = {"nats_port": 0, "http_port": 0, "embedder": "none", "ner": "none", "log_level": "error"}
     return Settings.model_validate({**plain, "data": data, **given})
+
+
+async def typed(command: Callable[..., object], *arguments: object) -> Result:
+    """What comes of a command as it is typed."""
+    app = typer.Typer()
+    app.command()(command)
+    return await asyncio.to_thread(CliRunner().invoke, app, [*map(str, arguments)])
 
 
 @contextmanager
@@ -102,6 +112,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The text store as the environment names it."""
     with a_text_store(request.param) as chosen:
         yield {f"MEMORYBUS_{name.upper()}": value for name, value in chosen.items()}
+
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""What no text store has a part in is tried with one."""
 
 
 @pytest.fixture

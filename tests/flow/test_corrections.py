@@ -14,7 +14,8 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running
 from services.shared.client import MemoryClient, RequestFailed
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import on_sqlite
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.polling import answered, digested, eventually
 
 PATIENCE = 5.0
@@ -61,7 +62,7 @@ async def test_what_was_corrected_is_found_by_what_it_says_now(client: MemoryCli
         await update(client, other, text="my boat is called matilda")
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@on_sqlite
 @pytest.mark.parametrize("way", ["forget", "redact"])
 async def test_no_version_of_a_text_leaves_a_byte(
     instance: Running, client: MemoryClient, tmp_path: Path, way: str
@@ -78,10 +79,6 @@ async def test_no_version_of_a_text_leaves_a_byte(
         await client.forget(ForgetRequest(user_id="ann", id=entry.id))
     else:
         await update(client, entry, text="My locker has a code word.", redact=True)
-    await eventually(lambda: held(tmp_path, words), lambda found: not found, within=150)
+    await until_gone(tmp_path, *words)
     redacted = {"My locker has a code word."} if way == "redact" else set()
     assert {one.text for one in await listed(client)} == {"I am allergic to nuts.", *redacted}
-
-
-async def held(folder: Path, words: list[str]) -> dict[str, int]:
-    return {name: count for word in words for name, count in holding(folder, word).items()}

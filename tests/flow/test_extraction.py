@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from services.runtime import Running
 from services.shared import telemetry
 from services.shared.client import MemoryClient
 from tests.flow.conftest import logged_text, running_beside
+from tests.flow.raw import until_gone
 from tests.polling import digested, eventually
 from tests.servers.models import Manner, ScriptedModel
 from tests.stores.drawing import a_claim, told
@@ -141,11 +141,7 @@ async def test_a_forgotten_turn_takes_its_claims_with_it(
     await digested(client, turns=1)
     await client.forget(ForgetRequest(user_id="ann", id=entry.id))
     assert (await client.list(ListRequest(user_id="ann"))).items == ()
-
-    async def left() -> int:
-        return await asyncio.to_thread(_count, tmp_path / "data")
-
-    assert await eventually(left, lambda count: count == 0) == 0
+    await until_gone(tmp_path / "data", MARKER)
 
 
 async def test_a_correction_does_not_wait_for_the_model(client: MemoryClient, model: ScriptedModel) -> None:
@@ -157,7 +153,3 @@ async def test_a_correction_does_not_wait_for_the_model(client: MemoryClient, mo
     request = UpdateRequest(user_id="ann", id=turn.id, text="I live in Lisbon")
     assert (await client.request(flow.UPDATE, request, patience=5.0)).entry.text == "I live in Lisbon"
     assert await claims(client) == set()
-
-
-def _count(folder: Path) -> int:
-    return sum(file.read_bytes().count(b"MARKER") for file in folder.rglob("*") if file.is_file())

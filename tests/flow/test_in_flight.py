@@ -27,7 +27,7 @@ from services.shared.bus.streams import Bus
 from services.shared.dedup.canonical import read
 from services.shared.dedup.fingerprint import fingerprint
 from services.shared.settings import Settings
-from tests.flow.raw import a_marker, holding
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.letters import a_letter
 from tests.polling import eventually
 from tests.servers.nats_cluster import nats_server
@@ -82,11 +82,11 @@ async def test_all_of_a_user_goes_to_the_last_byte_while_others_stay(held: Held)
     await held.raw(ANN, f'{{"half a {marker}'.encode())
     await held.died(dead_turn(Turn(user_id=ANN, role="user", text=marker)))
     await held.died(dead_turn(Turn(user_id=BOB, role="user", text="Fine.")))
-    await eventually(lambda: _holding(held, marker), lambda found: sum(found.values()) >= 5)
+    await eventually(lambda: asyncio.to_thread(holding, held.folder, marker), lambda found: sum(found.values()) >= 5)
 
     assert await held.in_flight.count(ANN, None) == InFlightCounts(4, 1)
     assert await held.in_flight.drop(ANN, None) == InFlightCounts(4, 1)
-    await eventually(lambda: _holding(held, marker), lambda found: not found)
+    await until_gone(held.folder, marker)
     assert await held.in_flight.count(ANN, None) == await held.in_flight.drop(ANN, None) == InFlightCounts(0, 0)
     assert await held.in_flight.count(BOB, None) == InFlightCounts(3, 1)
     assert not await held.in_flight.is_drained()
@@ -100,7 +100,7 @@ async def test_what_was_logged_and_purged_beside_others_is_gone_once_the_bus_is_
     assert not await held.in_flight.is_drained()
     await held.bus.js.purge_stream(TURNS)
     assert await held.in_flight.is_drained()
-    await eventually(lambda: _holding(held, marker), lambda found: not found)
+    await until_gone(held.folder, marker)
 
 
 async def test_while_events_of_others_wait_the_bus_is_not_drained(held: Held) -> None:
@@ -290,10 +290,6 @@ async def test_letters_that_have_a_trace_go_and_those_of_others_stay(held: Held)
     assert await held.in_flight.drop(ANN, (), traces=traces) == InFlightCounts(0, 1)
     assert await held.in_flight.count(ANN, (), traces=traces) == InFlightCounts(0, 0)
     assert await held.messages(DEAD) == 2
-
-
-async def _holding(held: Held, marker: str) -> dict[str, int]:
-    return holding(held.folder, marker)
 
 
 async def test_letters_go_whose_bodies_or_headers_concern_the_user_though_their_subject_does_not(held: Held) -> None:

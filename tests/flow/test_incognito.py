@@ -20,7 +20,7 @@ from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store, logged_text
+from tests.flow.conftest import a_text_store, logged_text, on_sqlite
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
 
@@ -30,9 +30,7 @@ STREAM = subjects.TURNS_STREAM.name
 START = IncognitoStartRequest(user_id="ann", conversation_id=CHAT)
 
 
-@pytest.fixture
-def engine() -> dict[str, str]:
-    return {}
+pytestmark = on_sqlite
 
 
 @pytest.fixture

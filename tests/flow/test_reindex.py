@@ -7,12 +7,11 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
 from qdrant_client import AsyncQdrantClient
-from typer.testing import CliRunner, Result
 
 from contracts.ports import Key, Unavailable
 from contracts.v1.retrieval import RetrieveRequest
@@ -26,7 +25,7 @@ from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
 from services.shared.vectors import watcher
 from services.shared.vectors.folders import VectorFolders
-from tests.flow.conftest import light
+from tests.flow.conftest import light, typed
 from tests.flow.raw import contents
 from tests.polling import digested, eventually
 from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
@@ -265,19 +264,14 @@ async def test_the_memorybus_on_a_bus_is_asked_first_and_waited_for_at_the_end(
     settings: Settings, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "nice", lambda _: None)
-    app = typer.Typer()
-    app.command()(reindex.reindex)
-    chosen = ["--embedder", "http", "--embedder-url", server.url, "--embedder-model", "large"]
-
-    async def typed(nats: str) -> Result:
-        arguments = ["--data", str(settings.data), *chosen, "--nats", nats]
-        return await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    large = ("--embedder", "http", "--embedder-url", server.url, "--embedder-model", "large")
+    again = partial(typed, reindex.reindex, "--data", settings.data, *large, "--nats")
 
     async with remembering(settings) as (up, client):
         await tell(client, 0, 20)
         await digested(client, turns=20)
-        elsewhere = await typed("nats://ann:s3cret@127.0.0.1:1")
-        done = await typed(up.nats)
+        elsewhere = await again("nats://ann:s3cret@127.0.0.1:1")
+        done = await again(up.nats)
     assert elsewhere.exit_code == 1
     assert "no bus answers at" in elsewhere.output
     assert "s3cret" not in elsewhere.output

@@ -17,12 +17,10 @@ from contracts.v1.turns import Turn
 from services.curate import commands
 from services.shared.bus.dead_letters import LARGEST_BODY, DeadLetterQueue
 from services.shared.client import MemoryClient
+from tests.flow.conftest import on_sqlite
 from tests.polling import answered, digested, eventually
 
 SPANISH_TILES = "I ordered the blue Spanish tiles for the bathroom floor."
-
-of_the_bus = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-"""What no text store has a part in is tried with one."""
 
 
 def a_turn(text: str = SPANISH_TILES, **given: Any) -> Turn:
@@ -122,7 +120,7 @@ NO_TURNS = {
 """What cannot be a turn, and a part of the reason that is told."""
 
 
-@of_the_bus
+@on_sqlite
 async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighbours_flow_on(
     client: MemoryClient,
 ) -> None:
@@ -139,7 +137,7 @@ async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighb
     assert (await client.status()).turns == 1 + len(NO_TURNS)
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_message_too_large_to_be_kept_whole_is_set_aside_in_part(client: MemoryClient) -> None:
     body = b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 1_000_000 + b'"}'
     await publish_raw(client, "ann", body)
@@ -190,7 +188,7 @@ UNANSWERABLE = (
 )
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(client: MemoryClient) -> None:
     for asked, body, code in UNANSWERABLE:
         answer = json.loads((await client.nats.request(asked.subject_of("ann"), body, timeout=30)).data)
@@ -199,7 +197,7 @@ async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(client: 
         assert answer["error"]["message"], body
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
     headers = {subjects.DEADLINE_HEADER: "1000"}
     body = b'{"user_id": "ann", "query": "x"}'
@@ -227,7 +225,7 @@ async def take(client: MemoryClient, message_id: str) -> None:
     assert not promise.duplicate
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_turn_is_kept_though_another_user_took_its_message_id(client: MemoryClient) -> None:
     await take(client, "bob/default/t1")
     await client.publish(a_turn(user_id="bob", turn_id="t1"))
@@ -235,7 +233,7 @@ async def test_a_turn_is_kept_though_another_user_took_its_message_id(client: Me
     assert (await client.status("bob")).turns == 1
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_letter_is_said_again_though_another_user_guessed_what_it_would_be_called(client: MemoryClient) -> None:
     letters = DeadLetterQueue(client.bus)
     await client.bus.js.publish(subjects.turns("bob"), b"{")
