@@ -18,11 +18,9 @@ from typer.testing import CliRunner, Result
 from services.runtime import Running, running
 from services.shared.bus.server import NatsServer
 from services.shared.embedders import minilm
-from services.shared.llm import breaker
 from services.shared.logs import JsonFormatter
 from services.shared.reading.weights import load_trained
 from services.shared.settings import Settings
-from tests.servers.models import ScriptedModel, scripted_model
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
 
@@ -62,25 +60,6 @@ def logged_text(level: int) -> Iterator[io.StringIO]:
     yield written
     root.removeHandler(handler)
     root.setLevel(before)
-
-
-@pytest.fixture
-async def model() -> AsyncIterator[ScriptedModel]:
-    async with scripted_model() as server:
-        yield server
-
-
-@asynccontextmanager
-async def running_beside(
-    model: ScriptedModel, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
-) -> AsyncIterator[Running]:
-    """A memorybus that asks a language model, and leaves one that fails alone for a moment only."""
-    for name, value in environment.items():
-        monkeypatch.setenv(f"MEMORYBUS_{name}", value)
-    monkeypatch.setattr(breaker, "_FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(breaker, "_LONGEST_PAUSE", 0.2)
-    async with running(light(folder / "data", extract_url=model.url, extract_model="tiny")) as started:
-        yield started
 
 
 @asynccontextmanager

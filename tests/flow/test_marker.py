@@ -52,6 +52,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PASSWORD = "Pa55MARKERw0rd"
 TEXT = "QuokkaMARKERsecretbirthday"
+PATIENCE = 1.5
+"""Seconds for an answer; who is away gives none."""
+
 LOGIN = b64encode(f"ann:{PASSWORD}".encode()).decode().rstrip("=")
 HTTP_MODES: tuple[Mode, ...] = ("away", "hanging", *ECHOES)
 BUS_MODES: tuple[Mode, ...] = ("away", "hanging", "echo-raw", "echo-nats")
@@ -164,19 +167,19 @@ async def said(request: Awaitable[Any]) -> str:
 async def logged(client: MemoryClient) -> int:
     """How many turns are in the log, 0 while nobody says it."""
     try:
-        return (await client.status("ann", patience=3)).turns
+        return (await client.status("ann", patience=PATIENCE)).turns
     except (RequestFailed, Unavailable):
         return 0
 
 
 async def everything_said(client: MemoryClient) -> list[str]:
     requests = (
-        client.retrieve(RetrieveRequest(user_id="ann", query=f"what of {TEXT}"), patience=3),
-        client.create(CreateRequest(user_id="ann", text=f"{TEXT} once more"), patience=3),
-        client.list(ListRequest(user_id="ann"), patience=3),
-        client.reconcile(ReconcileRequest(side="entries"), patience=3),
-        client.status("ann", patience=3),
-        client.erase(EraseRequest(user_id="bob"), patience=3),
+        client.retrieve(RetrieveRequest(user_id="ann", query=f"what of {TEXT}"), patience=PATIENCE),
+        client.create(CreateRequest(user_id="ann", text=f"{TEXT} once more"), patience=PATIENCE),
+        client.list(ListRequest(user_id="ann"), patience=PATIENCE),
+        client.reconcile(ReconcileRequest(side="entries"), patience=PATIENCE),
+        client.status("ann", patience=PATIENCE),
+        client.erase(EraseRequest(user_id="bob"), patience=PATIENCE),
     )
     return list(await asyncio.gather(*map(said, requests)))
 
