@@ -150,8 +150,8 @@ def services() -> list[str]:
 
 
 def test_the_sentences_state_different_things_and_their_variations_the_same() -> None:
-    said = sentences(100)
-    assert len({text for sentence in said for text in variations(sentence)}) == 100 * TIMES
+    said = sentences(sized(100))
+    assert len({text for sentence in said for text in variations(sentence)}) == len(said) * TIMES
     assert all(same_statement(sentence, text) for sentence in said for text in variations(sentence))
     assert not any(same_statement(a, b) for number, a in enumerate(said) for b in said[:number])
 

@@ -160,6 +160,17 @@ def test_a_folder_of_somebody_stays_as_open_as_it_is(
     assert mode(tmp_path) == 0o755
 
 
+def test_a_folder_that_is_ours_alone_is_closed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    for name in ("memory.sqlite3", "lock"):
+        (data / name).touch(mode=0o644)
+    lock = FolderLock(data)
+    lock.acquire()
+    lock.release()
+    assert [mode(path) for path in (data, data / "memory.sqlite3", data / "lock")] == [0o700, 0o600, 0o600]
+
+
 def test_who_may_not_read_a_folder_is_told_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")

@@ -134,7 +134,7 @@ async def folder(tmp_path: Path, model_cache: Path) -> Path:
     return tmp_path
 
 
-OPEN = {"": 0o755, "nats": 0o755, "memory.sqlite3": 0o644}
+OPEN = {"nats": 0o755, "memory.sqlite3": 0o644}
 """What anybody might read, as former versions left it."""
 
 
@@ -142,7 +142,7 @@ async def test_all_of_it_is_there_closed_to_others_and_goes_on(folder: Path) -> 
     patience = {"MEMORYBUS_START_PATIENCE_SECONDS": "90"}  # for a busy machine: the file is written anew at the start
     async with up_process(folder, ("--ner", "none"), environment=patience) as up, memory_client(up.nats) as client:
         await digested(client, turns=7)
-        assert [stat.S_IMODE((folder / path).stat().st_mode) for path in OPEN] == [0o700, 0o700, 0o600]
+        assert [stat.S_IMODE((folder / path).stat().st_mode) for path in OPEN] == [0o700, 0o600]
         status = await client.status()
         assert (status.entries, status.merged, status.inactive, status.vectors) == (5, 1, 1, 5)
         locker, *_ = (await answered(client, RetrieveRequest(user_id="ann", query="locker code"))).items
