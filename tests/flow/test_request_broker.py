@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +67,6 @@ async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
 
 def code(reply: dict[str, Any]) -> str:
     return "ok" if reply["ok"] else reply["error"]["code"]
-
-
-async def test_a_partial_answers_like_any_function(bus: Bus) -> None:
-    async def counted(_: StatusRequest, *, entries: int) -> StatusReply:
-        return COUNTED.model_copy(update={"entries": entries})
-
-    broker = await bus.answering(partial(counted, entries=7))
-    assert (await bus.ask())["entries"] == 7
-    await broker.stop()
 
 
 @pytest.mark.parametrize("entries", [3, -1])
