@@ -24,6 +24,7 @@ from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared import health
 from services.shared.client import MemoryClient, memory_client
+from services.shared.stores.opensearch import transport
 from tests.flow.checker import check
 from tests.flow.conftest import light
 from tests.polling import eventually
@@ -149,10 +150,11 @@ async def ann(instance: Running) -> AsyncIterator[Person]:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
-    ann: Person, between: Fickle, node: OpenSearchNode | None, way: str
+    ann: Person, between: Fickle, node: OpenSearchNode | None, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await ann.says(0, 20)
     await ann.is_digested(20)
+    monkeypatch.setattr(transport, "TIMEOUT", 5.0)  # seconds in place of thirty
     if node is not None and way == "killed":
         await asyncio.to_thread(node.kill)
     await between.become("hanging" if way == "hanging" else "away")
