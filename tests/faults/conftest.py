@@ -8,19 +8,10 @@ from pathlib import Path
 import pytest
 
 from services.runtime import Running, running
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 
 
 @pytest.fixture
 async def instance(tmp_path: Path) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        sync="interval",
-        log_level="error",
-    )
-    async with running(settings) as up:
+    async with running(light(tmp_path / "data", sync="interval")) as up:
         yield up

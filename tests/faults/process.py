@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -110,6 +111,21 @@ class Launched:
                 return False
         await self.kill()
         raise NotReady(f"memorybus did not become ready with {faults}; the end of its log:\n{self.log()[-3000:]}")
+
+    async def passings(self, work: Callable[[MemoryClient], Awaitable[None]], within: tuple[str, ...]) -> Sequence[str]:
+        """The points that begin like this and are passed by some work, each as often as it is, in their order."""
+        passed, times = self.folder / "points", Counter[str]()
+        try:
+            await self.start("--survey", str(passed))
+            async with self.client() as client:
+                await work(client)
+        finally:
+            await self.stop()
+        passings = []
+        for point in (await asyncio.to_thread(passed.read_text)).split():
+            times[point] += 1
+            passings.append(f"{point}:{times[point]}")
+        return [one for one in passings if one.startswith(within)]
 
     def log(self) -> str:
         """What it has logged so far."""

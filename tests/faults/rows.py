@@ -19,9 +19,9 @@ from tests.faults.journal import KINDS, Kind
 from tests.faults.kills import BY_CHANCE, GROUPS, Told, kill_at, points
 from tests.faults.loads import Load
 from tests.faults.process import Launched
-from tests.faults.proxy import proxy_to
 from tests.faults.trial import Outcome, Trial
 from tests.polling import eventually
+from tests.servers.meddler import meddling
 from tests.servers.models import scripted_model
 from tests.servers.nats_cluster import nats_server
 
@@ -33,7 +33,7 @@ _DISK = "96m"
 _RESERVED = str(8 * 2**20)
 _FULL_FOR = 5.0
 _BEFORE = 1.0
-_SOME = 8
+_SOME = 5
 _PASSINGS = (1, 2, 4, 7)
 _PLAIN: tuple[Kind, ...] = ("say", "spoil", "create")
 
@@ -119,7 +119,7 @@ async def killed_everywhere(context: Context) -> Outcome:
 
 async def bus_killed(context: Context) -> Outcome:
     """The bus is killed at a third and at half of a load from fifty publishers, and started again by memorybus."""
-    steps = 600 if context.quick else 10_000
+    steps = 400 if context.quick else 10_000
     async with _trial(context, "bus-killed", kinds=_PLAIN) as (trial, launched):
         await launched.start()
         loading = asyncio.create_task(trial.load(steps=steps, publishers=50, lanes=50))
@@ -168,15 +168,15 @@ async def bus_stopped(context: Context) -> Outcome:
 
 async def half_open(context: Context) -> Outcome:
     """Connections to the bus stand and carry nothing, and nobody is told."""
-    async with nats_server(context.folder / "half-open-bus") as bus, proxy_to(bus.port) as proxy:
-        options = ("--nats", f"nats://127.0.0.1:{proxy.port}")
+    async with nats_server(context.folder / "half-open-bus") as bus, meddling(bus.port) as between:
+        options = ("--nats", between.url)
         async with _trial(context, "half-open", options=options) as (trial, launched):
             launched.bus = bus.url
             await launched.start()
             async with trial.loading():
                 for _ in range(1 if context.quick else 3):
                     await asyncio.sleep(_BEFORE)
-                    proxy.lose()
+                    between.lose()
                     await asyncio.sleep(_LOST_FOR)
             return await _outcome(trial, "bus: half-open connections", 1 if context.quick else 3)
 

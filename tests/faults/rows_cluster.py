@@ -32,7 +32,7 @@ _PAUSED = 35.0
 _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""
 
-_SOME = 3
+_SOME = 2
 _PATIENCE = 60.0
 """Seconds for a point to be passed: on a busy machine OpenSearch needs them, and few points are tried."""
 

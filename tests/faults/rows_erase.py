@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -58,7 +57,8 @@ async def killed_while_erasing_from_opensearch(context: Context) -> Outcome:
 
 async def _killed_everywhere(row: str, name: str, chosen_store: ChosenStore, context: Context) -> Outcome:
     with chosen_store() as environment:
-        passings = await _passings(Launched(context.folder / f"{name}-survey", environment))
+        survey = Launched(context.folder / f"{name}-survey", environment)
+        passings = await survey.passings(_erased_once, ("erase.",))
     findings, midst, unreached = Findings(), Midst("ann"), []
     marked = next(number for number, one in enumerate(passings) if ".after:" in one)  # the mark is the first effect
     chosen = list(enumerate(passings))[:: 3 if context.quick else 1]
@@ -77,23 +77,12 @@ async def _killed_everywhere(row: str, name: str, chosen_store: ChosenStore, con
     return Outcome(row, len(chosen) - len(unreached), findings, 0.0, tuple(unreached))
 
 
-async def _passings(launched: Launched) -> Sequence[str]:
-    """The points that an erase passes, each as often as it is passed, in their order."""
-    passed = launched.folder / "points"
-    try:
-        await launched.start("--survey", str(passed))
-        midst = Midst("ann")
-        async with _publishing(launched, midst) as client:
-            await asyncio.sleep(_BEFORE)
-            await _erased(midst, client)
-    finally:
-        await launched.stop()
-    times: Counter[str] = Counter()
-    passings = []
-    for point in (await asyncio.to_thread(passed.read_text)).split():
-        times[point] += 1
-        passings.append(f"{point}:{times[point]}")
-    return [passing for passing in passings if passing.startswith("erase.")]
+async def _erased_once(client: MemoryClient) -> None:
+    midst = Midst("ann")
+    publishers = [asyncio.create_task(midst.publish(client)) for _ in range(PUBLISHERS)]
+    await asyncio.sleep(_BEFORE)
+    await _erased(midst, client)
+    await end(publishers)
 
 
 async def killed_once(

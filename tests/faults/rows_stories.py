@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.shared.client import MemoryClient
 from services.shared.tasks import end
 from tests.faults import observing
 from tests.faults.findings import Findings, Kind
@@ -19,7 +19,7 @@ from tests.faults.stories import FAILED, RollingUp, Sessions, Story, Superseding
 from tests.faults.trial import Outcome
 from tests.polling import eventually
 
-_SOME = 6
+_SOME = 3
 _DIES_WITHIN = 30.0
 _SWEPT_WITHIN = 60.0
 
@@ -28,7 +28,12 @@ def killed_within(row: str, name: str, story: Story) -> Row:
     """Kill -9 at every passing of a point of a story; what is left is seen, told to the end, and seen again."""
 
     async def run(context: Context) -> Outcome:
-        passings = await _passings(Launched(context.folder / f"{name}-survey"), story)
+        async def tell_once(client: MemoryClient) -> None:
+            await told(story, client, "user-0")
+            await story.ends(client, "user-0")
+
+        passings = await Launched(context.folder / f"{name}-survey").passings(tell_once, story.within)
+        story.acknowledged.clear()
         first = context.seed % max(1, len(passings) // _SOME) if context.quick else 0
         chosen = passings[first :: max(1, len(passings) // _SOME)] if context.quick else passings
         trials = _Trials(Launched(context.folder / name), story)
@@ -45,25 +50,6 @@ def killed_within(row: str, name: str, story: Story) -> Row:
         return Outcome(row, died, trials.findings, trials.slowest, tuple(trials.unreached))
 
     return run
-
-
-async def _passings(launched: Launched, story: Story) -> Sequence[str]:
-    """The points that a story passes, each as often as it does, in their order."""
-    passed = launched.folder / "points"
-    try:
-        await launched.start("--survey", str(passed))
-        async with launched.client() as client:
-            await told(story, client, "user-0")
-            await story.ends(client, "user-0")
-    finally:
-        await launched.stop()
-        story.acknowledged.clear()
-    times: Counter[str] = Counter()
-    passings = []
-    for point in (await asyncio.to_thread(passed.read_text)).split():
-        times[point] += 1
-        passings.append(f"{point}:{times[point]}")
-    return [one for one in passings if one.startswith(story.within)]
 
 
 @dataclass(slots=True)

@@ -6,12 +6,10 @@ import asyncio
 import random
 import re
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from uuid import uuid4
@@ -20,21 +18,19 @@ import httpx
 import pytest
 
 from contracts.errors import Unavailable
-from contracts.v1.commands import ListRequest, StatusReply
+from contracts.v1.commands import StatusReply
 from contracts.v1.entries import Entry
-from contracts.v1.turns import LoggedTurn, Proposal, Turn
-from services.dedupe.handler import candidate_entry
-from services.ingest.handler import propose
+from contracts.v1.turns import Turn
 from services.shared.client import MemoryClient, memory_client
 from services.shared.dedup.canonical import read
 from services.shared.dedup.similarity import same_statement
 from services.shared.errors import RequestFailed
 from tests.faults.replicas import Replicas, replicas, send
+from tests.flow.checker import all_entries
+from tests.flow.conftest import a_text_store
 from tests.polling import eventually
-from tests.servers import opensearch
 from tests.servers.workers import Worker
 from tests.sizes import sized
-from tests.stores.opensearch_openers import a_prefix
 
 SEED = 20261
 CONNECTIONS = 20
@@ -73,7 +69,7 @@ def shuffled_turns(user_id: str, said: Sequence[str]) -> list[Turn]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is stored when nothing waits any more, and how long that took."""
+    """What is stored when nothing waits any more."""
 
     status: StatusReply
     dead_letters: int
@@ -81,26 +77,21 @@ class Outcome:
     shares: Sequence[int]
     """How many proposals each replica of dedupe has judged."""
 
-    published_in: float
-    decided_in: float
-
 
 async def published_at_once(running: Replicas, turns: Sequence[Turn]) -> Outcome:
     """Publish from all connections at once, wait until all is decided, look."""
-    user_id, began = turns[0].user_id, time.monotonic()
+    user_id = turns[0].user_id
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(memory_client(running.nats)) for _ in range(CONNECTIONS)]
         async with asyncio.TaskGroup() as publishing:
             publishing.create_task(begin_together(dedupes(running), clients[0]))
             for number, client in enumerate(clients):
                 publishing.create_task(client.publish_all(turns[number::CONNECTIONS], in_flight=IN_FLIGHT))
-        published = time.monotonic() - began
         status = await all_decided(clients[0], user_id, len(turns))
-        decided = time.monotonic() - began
         dead_letters = (await clients[0].backlog()).dead_letters
         entries = await all_entries(clients[0], user_id)
         shares = [await judged_in(worker) for worker in dedupes(running)]
-        return Outcome(status, dead_letters, entries, shares, published, decided)
+        return Outcome(status, dead_letters, entries, shares)
 
 
 def dedupes(running: Replicas) -> list[Worker]:
@@ -140,26 +131,6 @@ async def judged_in(worker: Worker) -> int:
     return int(float(found[1])) if found else 0
 
 
-async def all_entries(client: MemoryClient, user_id: str) -> list[Entry]:
-    """Every entry of the user."""
-    entries: list[Entry] = []
-    cursor = None
-    while True:
-        page = await client.list(ListRequest(user_id=user_id, limit=100, cursor=cursor))
-        entries += page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return entries
-
-
-def report(where: str, turns: int, outcome: Outcome) -> None:
-    rate = turns / outcome.decided_in
-    print(
-        f"\n{where}: seed {SEED}, {turns:,} turns published in {outcome.published_in:.1f} s,"
-        f" decided in {outcome.decided_in:.1f} s ({rate:,.0f}/s), by each replica {list(outcome.shares)}"
-    )
-
-
 def check(outcome: Outcome, said: Sequence[str]) -> None:
     """One entry for each sentence, every further turn counted at its own entry, none lost, none refused."""
     turns = len(said) * TIMES
@@ -173,84 +144,24 @@ def check(outcome: Outcome, said: Sequence[str]) -> None:
     assert min(outcome.shares) > 0
 
 
-def proposals(user_id: str, *texts: str) -> list[Proposal]:
-    """One proposal for each text, as ingest makes them."""
-    at = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
-    turns = [
-        LoggedTurn(user_id=user_id, role="user", text=text, turn_id=str(uuid4()), created_at=at, session_id="s")
-        for text in texts
-    ]
-    return [propose(turn) for turn in turns]
-
-
 def services() -> list[str]:
     """All but dedupe in one process, and every replica of dedupe in one of its own."""
     return ["ingest,enrich,embed,retrieve,curate", *["dedupe"] * REPLICAS]
 
 
 def test_the_sentences_state_different_things_and_their_variations_the_same() -> None:
-    said = sentences(100)
-    assert len({text for sentence in said for text in variations(sentence)}) == 100 * TIMES
+    said = sentences(sized(100))
+    assert len({text for sentence in said for text in variations(sentence)}) == len(said) * TIMES
     assert all(same_statement(sentence, text) for sentence in said for text in variations(sentence))
     assert not any(same_statement(a, b) for number, a in enumerate(said) for b in said[:number])
 
 
-def flawless(said: Sequence[str]) -> Outcome:
-    """What should come of every sentence being said so many times."""
-    entries = [
-        candidate_entry(proposal).model_copy(update={"repeat_count": TIMES - 1}) for proposal in proposals("ann", *said)
-    ]
-    turns = len(said) * TIMES
-    status = StatusReply(
-        turns=turns, entries=len(said), merged=turns - len(said), inactive=0, refused=0, vectors=0, pending=0
-    )
-    return Outcome(status, 0, entries, [1] * REPLICAS, 1.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    "flaw",
-    [
-        lambda good: replace(good, status=good.status.model_copy(update={"entries": 6, "merged": 494})),
-        lambda good: replace(good, entries=[*good.entries, good.entries[0]]),
-        lambda good: replace(good, entries=[good.entries[0], *good.entries[:-1]]),
-        lambda good: replace(
-            good, entries=[good.entries[0].model_copy(update={"repeat_count": 98}), *good.entries[1:]]
-        ),
-        lambda good: replace(good, dead_letters=1),
-        lambda good: replace(good, shares=[3, 0, 1, 1]),
-    ],
-    ids=["counted twice", "stored twice", "another is missing", "a repeat is lost", "dead letter", "an idle replica"],
-)
-def test_the_check_finds_a_flaw(flaw: Callable[[Outcome], Outcome]) -> None:
-    said = sentences(5)
-    good = flawless(said)
-    check(good, said)
-    with pytest.raises(AssertionError):
-        check(flaw(good), said)
-
-
-async def test_near_duplicates_at_once_become_one_entry_each(tmp_path: Path) -> None:
-    user_id, said = f"u-{uuid4().hex}", sentences(sized(100))
-    async with replicas(tmp_path, services(), NEVER) as running:
-        outcome = await published_at_once(running, shuffled_turns(user_id, said))
-    report("SQLite", len(said) * TIMES, outcome)
-    check(outcome, said)
-
-
-async def test_a_hundred_near_duplicates_of_each_sentence_at_once_become_one_entry_in_opensearch(
-    tmp_path: Path,
-) -> None:
-    url, where = opensearch.server_url()
-    if url is None:
-        pytest.skip(where)
-    user_id, said = f"u-{uuid4().hex}", sentences(sized(100))
-    with a_prefix(url) as prefix:
-        chosen = {
-            "MEMORYBUS_TEXT_STORE": "opensearch",
-            "MEMORYBUS_OPENSEARCH_URL": url,
-            "MEMORYBUS_OPENSEARCH_PREFIX": prefix,
-        }
-        async with replicas(tmp_path, services(), NEVER | chosen) as running:
-            outcome = await published_at_once(running, shuffled_turns(user_id, said))
-    report("OpenSearch", len(said) * TIMES, outcome)
+@pytest.mark.parametrize("store", ["sqlite", "opensearch"])
+async def test_near_duplicates_at_once_become_one_entry_each(tmp_path: Path, store: str) -> None:
+    said = sentences(sized(50))
+    with a_text_store(store) as chosen:
+        environment = NEVER | {f"MEMORYBUS_{name.upper()}": value for name, value in chosen.items()}
+        async with replicas(tmp_path, services(), environment) as running:
+            outcome = await published_at_once(running, shuffled_turns(f"u-{uuid4().hex}", said))
+    print(f"\nseed {SEED}: judged by each replica {list(outcome.shares)}")
     check(outcome, said)

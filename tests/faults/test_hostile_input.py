@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -52,11 +51,6 @@ class Load:
     huge: int
     good: int
 
-    @property
-    def total(self) -> int:
-        """All that is hostile."""
-        return self.turns + self.requests + self.events + self.huge
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -68,36 +62,23 @@ class Outcome:
     refused: int = 0
     turns: dict[Origin, tuple[str, str, str] | None] = field(default_factory=dict)
     unreadable_events: set[Origin] = field(default_factory=set)
-    events: int = 0
     letters: Counter[Origin] = field(default_factory=Counter)
     shares: Counter[str] = field(default_factory=Counter)
 
 
-async def test_a_few_hundred_hostile_messages_are_answered_or_set_aside(client: MemoryClient) -> None:
-    await withstand(client, Load(turns=250, requests=250, events=60, huge=2, good=20))
-
-
 @pytest.mark.timeout(300)
 async def test_thousands_of_hostile_messages_are_answered_or_set_aside_in_bounded_memory(client: MemoryClient) -> None:
-    load = Load(turns=sized(5500), requests=sized(3500), events=sized(1000), huge=sized(20), good=sized(200))
-    assert load.total >= sized(10_000)
-    await withstand(client, load)
-
-
-async def withstand(client: MemoryClient, load: Load) -> None:
-    """Send the load with good turns of a neighbour in between, and check what became of every message."""
+    """With good turns of a neighbour in between."""
     print(f"seed {SEED}")  # shown by pytest when something fails
+    load = Load(turns=sized(5500), requests=sized(3500), events=sized(1000), huge=sized(20), good=sized(200))
     outcome = Outcome()
     await collect_letters(client, outcome)
     await send(client, Load(turns=50, requests=50, events=10, huge=1, good=0), outcome, seed=SEED + 1)  # warm up
-    before, started = resident_bytes(), time.monotonic()
+    before = resident_bytes()
     await send(client, load, outcome, seed=SEED)
     await eventually(client.backlog, lambda backlog: backlog.total == 0, within=60.0)
     grown = resident_bytes() - before
-    print(
-        f"{load.total} messages in {time.monotonic() - started:.1f} s, {grown / 1024**2:.0f} MB more, "
-        f"{dict(outcome.answers)}, {sum(outcome.letters.values())} dead letters, {outcome.refused} refused by the bus"
-    )
+    print(f"{dict(outcome.answers)}, {outcome.refused} refused by the bus, {grown / 1024**2:.0f} MB more")
     await check_letters(client, outcome)
     await check_turns(client, outcome)
     check_answers(outcome)
@@ -157,7 +138,6 @@ async def publish_event(client: MemoryClient, message: Hostile, outcome: Outcome
     ack = await publish(client, message, outcome)
     if ack is None:
         return
-    outcome.events += 1
     model = next(model for model in EVENTS if model.subject == message.subject)
     is_heard = any(consumer.subject == model.subject for consumer in subjects.CONSUMERS)
     if is_heard and not is_readable(model, message.body):

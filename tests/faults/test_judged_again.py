@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,17 +11,27 @@ import pytest
 
 from contracts.ports import Accepted, Decision, Outcome, TextStore
 from contracts.v1.entries import EntryAccepted, EntryEvent, EntryProposed, EntryRef, EntryRepeated
-from contracts.v1.turns import Proposal
+from contracts.v1.turns import LoggedTurn, Proposal
 from services.dedupe.handler import judge_proposals
+from services.ingest.handler import propose
 from services.shared.stores.opensearch import statements
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.statements import enlist
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.faults.test_concurrent_duplicates import proposals
 from tests.servers import opensearch
 from tests.stores.opensearch_openers import a_store
 
 pytestmark = pytest.mark.timeout(300)
+
+
+def proposals(user_id: str, *texts: str) -> list[Proposal]:
+    """One proposal for each text, as ingest makes them."""
+    at = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
+    turns = [
+        LoggedTurn(user_id=user_id, role="user", text=text, turn_id=str(uuid4()), created_at=at, session_id="s")
+        for text in texts
+    ]
+    return [propose(turn) for turn in turns]
 
 
 class Died(Exception):

@@ -13,18 +13,13 @@ from typing import Any
 import pytest
 
 from contracts import subjects
-from contracts.ports import Accepted, Decision, Outcome
-from contracts.v1.commands import ListRequest
-from contracts.v1.entries import EntryProposed
-from contracts.v1.turns import LoggedTurn, Proposal, Turn, entry_id
-from services.shared.bus.dead_letters import DeadLetterQueue
+from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from services.shared.bus.worker import MAX_ATTEMPTS
 from services.shared.client import MemoryClient
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.polling import digested, eventually
 
 POISON = "This sentence breaks whoever logs it."
-UNJUDGEABLE = "This sentence breaks whoever judges it."
 PLUG = "This sentence keeps ingest busy until all others wait."
 NEIGHBOURS = tuple(f"Neighbour {n} lives in house {n * 7919} of street {n * 104729}." for n in range(40))
 
@@ -45,34 +40,6 @@ class Log:
         """The call that logged this text."""
         (at,) = (at for at, (texts, failed, _) in enumerate(self.calls) if not failed and text in texts)
         return at
-
-
-@dataclass(slots=True)
-class Court:
-    """What the text store was asked to accept, in order, and when; until it is healed it fails on one sentence."""
-
-    calls: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
-    is_healed: bool = False
-
-    def accepted_at(self, text: str) -> float:
-        """When this text was accepted: the last call that named it, as the others failed."""
-        return max(at for texts, at in self.calls if text in texts)
-
-
-@pytest.fixture
-def court(monkeypatch: pytest.MonkeyPatch) -> Court:
-    """A text store that fails, for a reason that nobody foresaw, to carry out a verdict on one sentence."""
-    kept, settle_truly = Court(), SqliteTextStore.apply
-
-    async def picky(store: SqliteTextStore, verdicts: Sequence[Decision]) -> list[Outcome]:
-        texts = tuple(verdict.entry.text for verdict in verdicts if isinstance(verdict, Accepted))
-        kept.calls.append((texts, time.monotonic()))
-        if UNJUDGEABLE in texts and not kept.is_healed:
-            raise RuntimeError("nobody foresaw this verdict")
-        return await settle_truly(store, verdicts)
-
-    monkeypatch.setattr(SqliteTextStore, "apply", picky)
-    return kept
 
 
 @pytest.fixture(autouse=True)  # before memorybus starts
@@ -142,40 +109,6 @@ async def test_the_neighbours_of_poison_in_the_same_batch_are_digested_while_it_
     last_neighbour = max(map(log.logged_at, NEIGHBOURS))
     assert last_neighbour < log.failures[1], "a neighbour had to wait for a redelivery of the poison"
     assert (await client.status()).turns == len(NEIGHBOURS) + 1
-
-
-async def test_of_an_event_only_the_poisoned_entry_is_retried_set_aside_and_said_again(
-    court: Court, client: MemoryClient, log: Log
-) -> None:
-    texts = (*NEIGHBOURS[:20], UNJUDGEABLE, *NEIGHBOURS[20:])
-    await client.publish(a_turn(PLUG))
-    await client.publish_all(map(a_turn, texts))  # logged together, hence proposed by one event
-    log.may_go_on.set()
-
-    (letter,) = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == 1)
-    assert any(UNJUDGEABLE in named and len(named) > 1 for named, _ in court.calls), "it was not judged with others"
-    alone = [at for named, at in court.calls if named == (UNJUDGEABLE,)]
-    assert max(map(court.accepted_at, NEIGHBOURS)) < alone[1], "a neighbour had to wait for a redelivery of the poison"
-    assert len(alone) == MAX_ATTEMPTS
-    assert (letter["stage"], letter["attempts"], letter["permanent"]) == ("dedupe", MAX_ATTEMPTS, False)
-    assert (letter["subject"], letter["reason"]) == (subjects.ENTRY_PROPOSED, "nobody foresaw this verdict")
-    named = EntryProposed.model_validate_json(base64.b64decode(letter["body"])).entries
-    assert [(ref.user_id, ref.id) for ref in named] == [("ann", entry_id("ann", "default", f"t-{UNJUDGEABLE}"))]
-    assert await remembered(client) == {PLUG, *NEIGHBOURS}
-
-    court.is_healed = True
-    court.calls.clear()
-    letters = DeadLetterQueue(client.bus)
-    for number in await letters.numbers():
-        await letters.retry(number)
-    await eventually(lambda: remembered(client), lambda texts: UNJUDGEABLE in texts)
-    assert [named for named, _ in court.calls] == [(UNJUDGEABLE,)]
-    await eventually(client.backlog, lambda backlog: backlog.total == 0)
-    assert await dead_letters(client) == []
-
-
-async def remembered(client: MemoryClient) -> set[str]:
-    return {entry.text for entry in (await client.list(ListRequest(user_id="ann"))).items}
 
 
 def a_turn(text: str) -> Turn:

@@ -31,7 +31,7 @@ PATIENCE = 60.0
 BURST = 300
 """Requests at once just before a replica is stopped, so that it has some in hand."""
 
-SETTLE = 1.0
+SETTLE = 0.5
 """Seconds of load before the first stop, between the two, and after the last start."""
 
 FACTS = ("I prefer uv over pip", "My sister lives in Lisbon", "The staging database is called heron")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner, Result
 
 from services.runtime import Running, running
+from services.shared.bus.server import NatsServer
 from services.shared.embedders import minilm
-from services.shared.llm import breaker
 from services.shared.logs import JsonFormatter
 from services.shared.reading.weights import load_trained
 from services.shared.settings import Settings
-from tests.servers.models import ScriptedModel, scripted_model
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
 
@@ -30,6 +32,19 @@ def one_model() -> Iterator[None]:
         patch.setattr(minilm, "_load", cache(minilm._load))
         patch.setattr(minilm, "load_trained", cache(load_trained))
         yield
+
+
+def light(data: Path, **given: Any) -> Settings:
+    """Settings of a memorybus on free ports, which searches by words alone unless they say otherwise."""
+    plain = {"nats_port": 0, "http_port": 0, "embedder": "none", "ner": "none", "log_level": "error"}
+    return Settings.model_validate({**plain, "data": data, **given})
+
+
+async def typed(command: Callable[..., object], *arguments: object) -> Result:
+    """What comes of a command as it is typed."""
+    app = typer.Typer()
+    app.command()(command)
+    return await asyncio.to_thread(CliRunner().invoke, app, [*map(str, arguments)])
 
 
 @contextmanager
@@ -47,25 +62,15 @@ def logged_text(level: int) -> Iterator[io.StringIO]:
     root.setLevel(before)
 
 
-@pytest.fixture
-async def model() -> AsyncIterator[ScriptedModel]:
-    async with scripted_model() as server:
-        yield server
-
-
 @asynccontextmanager
-async def running_beside(
-    model: ScriptedModel, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
-) -> AsyncIterator[Running]:
-    """A memorybus that asks a language model, and leaves one that fails alone for a moment only."""
-    for name, value in environment.items():
-        monkeypatch.setenv(f"MEMORYBUS_{name}", value)
-    monkeypatch.setattr(breaker, "_FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(breaker, "_LONGEST_PAUSE", 0.2)
-    given: dict[str, Any] = {"data": folder / "data", "nats_port": 0, "http_port": 0, "ner": "none"}
-    settings = Settings(**given, log_level="error", embedder="none", extract_url=model.url, extract_model="tiny")
-    async with running(settings) as started:
-        yield started
+async def bus_in(folder: Path) -> AsyncIterator[NatsServer]:
+    """The bus that memorybus starts for itself, alone."""
+    bus = NatsServer(folder, port=0, sync="interval")
+    await bus.start()
+    try:
+        yield bus
+    finally:
+        await bus.stop()
 
 
 @contextmanager
@@ -86,6 +91,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The text store as the environment names it."""
     with a_text_store(request.param) as chosen:
         yield {f"MEMORYBUS_{name.upper()}": value for name, value in chosen.items()}
+
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""What no text store has a part in is tried with one."""
 
 
 @pytest.fixture

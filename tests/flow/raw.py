@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import errno
 import gzip
@@ -12,6 +13,8 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
+
+from tests.polling import eventually
 
 
 def a_marker() -> str:
@@ -62,6 +65,15 @@ def holding(folder: Path, word: str) -> dict[str, int]:
         if count := _occurrences(data, forms):
             found[str(path.relative_to(folder))] = count
     return found
+
+
+async def until_gone(folder: Path, *words: str) -> None:
+    """Wait until no file below a folder holds any of these words."""
+
+    async def look() -> dict[str, dict[str, int]]:
+        return {word: found for word in words if (found := await asyncio.to_thread(holding, folder, word))}
+
+    await eventually(look, lambda found: not found, within=150)
 
 
 def _occurrences(data: bytes, forms: list[bytes]) -> int:

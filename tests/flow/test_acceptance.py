@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from contracts import flow
+from contracts.flow import Q, R
 from contracts.v1.audit import AuditRequest
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import CreateRequest, EraseRequest, ForgetRequest, GetRequest, ListRequest
@@ -28,19 +29,13 @@ from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared import preferences
 from services.shared.client import MemoryClient, RequestFailed, memory_client
-from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store
+from tests.flow.conftest import a_text_store, light
 from tests.flow.test_incognito import drained
-from tests.polling import eventually
+from tests.polling import PatientClient, eventually
 from tests.servers.embeddings import embedding_server
 from tests.servers.fickle import fickle
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-PATIENCE = 40.0
-"""Seconds for an answer: it is to be right, also where other tests leave it little of the machine."""
-
-PLAIN: dict[str, Any] = {"nats_port": 0, "http_port": 0, "ner": "none", "log_level": "error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +46,24 @@ class Person:
     id: str
     metrics: str = ""
 
+    async def request(self, answer: flow.Answer[Q, R], body: Q) -> R:
+        return await self.client.request(answer, body, patience=30.0)
+
     async def says(self, text: str, **fields: Any) -> None:
         await self.client.publish(Turn.model_validate({"user_id": self.id, "role": "user", "text": text, **fields}))
 
     async def has(self, count: int) -> tuple[Entry, ...]:
         """Their entries, as soon as there are so many, and all are digested."""
-        await eventually(
-            lambda: self.client.status(self.id, patience=PATIENCE), lambda s: (s.entries, s.pending) == (count, 0)
-        )
-        return (await self.client.list(ListRequest(user_id=self.id), patience=PATIENCE)).items
+        await eventually(lambda: self.client.status(self.id), lambda s: (s.entries, s.pending) == (count, 0))
+        return (await self.client.list(ListRequest(user_id=self.id))).items
 
     async def saves(self, text: str, **fields: Any) -> Entry:
         request = CreateRequest.model_validate({"user_id": self.id, "text": text, **fields})
-        return (await self.client.create(request, patience=PATIENCE)).entry
+        return (await self.client.create(request)).entry
 
     async def asks(self, query: str, **fields: Any) -> RetrieveReply:
         request = RetrieveRequest.model_validate({"user_id": self.id, "query": query, **fields})
-        return await self.client.retrieve(request, patience=PATIENCE)
+        return await self.client.retrieve(request)
 
     async def finds(self, query: str, **fields: Any) -> tuple[RetrievedItem, ...]:
         """What is found in the end: words may take a second."""
@@ -75,12 +71,10 @@ class Person:
 
     async def commands(self, text: str, **fields: Any) -> CommandReply:
         request = CommandRequest.model_validate({"user_id": self.id, "text": text, **fields})
-        return await self.client.request(flow.COMMANDS, request, patience=PATIENCE)
+        return await self.request(flow.COMMANDS, request)
 
     async def decides(self, **change: Any) -> None:
-        await self.client.settings(
-            SettingsRequest(user_id=self.id, change=SettingsChange.model_validate(change)), patience=PATIENCE
-        )
+        await self.client.settings(SettingsRequest(user_id=self.id, change=SettingsChange.model_validate(change)))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "opensearch"])
@@ -89,11 +83,11 @@ async def served(
 ) -> AsyncIterator[Person]:
     with a_text_store(request.param) as chosen, pytest.MonkeyPatch.context() as patched:
         # A store that is late is taken for one that is away, and what was decided a moment ago is not known then.
-        patched.setattr(preferences, "_PATIENCE", PATIENCE)
+        patched.setattr(preferences, "_PATIENCE", 40.0)
         data = tmp_path_factory.mktemp("accepted") / "data"
-        settings = Settings.model_validate({**PLAIN, **chosen, "data": data, "cache": model_cache})
+        settings = light(data, **chosen, cache=model_cache, embedder="memorybus")
         async with running(settings) as up, memory_client(up.nats) as client:
-            yield Person(client, "nobody", f"{up.http}/metrics")
+            yield Person(PatientClient(client.nats), "nobody", f"{up.http}/metrics")
 
 
 @pytest.fixture
@@ -104,12 +98,10 @@ def ann(served: Person) -> Person:
 async def test_users_can_view_what_is_remembered(ann: Person) -> None:
     await ann.says("I prefer uv over pip.", conversation_id="c1")
     (entry,) = await ann.has(1)
-    assert (
-        await ann.client.get(GetRequest(user_id=ann.id, id=entry.id), patience=PATIENCE)
-    ).entry.text == "I prefer uv over pip."
-    summary = await ann.client.request(flow.SUMMARY, SummaryRequest(user_id=ann.id), patience=PATIENCE)
+    assert (await ann.client.get(GetRequest(user_id=ann.id, id=entry.id))).entry.text == "I prefer uv over pip."
+    summary = await ann.request(flow.SUMMARY, SummaryRequest(user_id=ann.id))
     assert "1 memory" in summary.text
-    export = await ann.client.request(flow.EXPORT, ExportRequest(user_id=ann.id), patience=PATIENCE)
+    export = await ann.request(flow.EXPORT, ExportRequest(user_id=ann.id))
     assert any("I prefer uv over pip." in line for line in export.lines)
     (found,) = await ann.finds("which package manager?", min_score=0.0)
     assert (found.id, found.conversation_id) == (entry.id, "c1")
@@ -119,12 +111,12 @@ async def test_users_can_pin(ann: Person) -> None:
     """Pinned is told with every answer, whatever was asked, and listed as pinned, until it is unpinned."""
     entry, _ = await ann.saves("My blood type is AB."), await ann.saves("The train to Ghent leaves at nine.")
     pin = PinRequest(user_id=ann.id, id=entry.id)
-    assert (await ann.client.request(flow.PIN, pin, patience=PATIENCE)).entry.importance == 1.0
-    listed = await ann.client.list(ListRequest(user_id=ann.id, pinned=True), patience=PATIENCE)
+    assert (await ann.request(flow.PIN, pin)).entry.importance == 1.0
+    listed = await ann.client.list(ListRequest(user_id=ann.id, pinned=True))
     assert [one.id for one in listed.items] == [entry.id]
     assert "blood type" in (await ann.asks("when does the train leave?")).context
-    await ann.client.request(flow.UNPIN, pin, patience=PATIENCE)
-    assert (await ann.client.list(ListRequest(user_id=ann.id, pinned=True), patience=PATIENCE)).items == ()
+    await ann.request(flow.UNPIN, pin)
+    assert (await ann.client.list(ListRequest(user_id=ann.id, pinned=True))).items == ()
 
 
 async def test_users_can_forget_and_it_does_not_come_back_for_a_day(ann: Person) -> None:
@@ -155,13 +147,13 @@ async def test_users_can_disable_memory(ann: Person) -> None:
 
 async def test_users_can_start_incognito_sessions(ann: Person) -> None:
     """Nothing of the conversation is kept or answered until it ends; other conversations go on."""
-    await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="secret"), patience=PATIENCE)
+    await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="secret"))
     await ann.says("My locker has the code 4007.", conversation_id="secret")
     await ann.says("I keep bees.", conversation_id="open")
     await ann.has(1)
     assert (await ann.asks("bees", asked_in="secret")).degraded == ("incognito",)
     assert await ann.finds("bees", asked_in="open")
-    await ann.client.end_incognito(IncognitoEndRequest(user_id=ann.id, conversation_id="secret"), patience=PATIENCE)
+    await ann.client.end_incognito(IncognitoEndRequest(user_id=ann.id, conversation_id="secret"))
     await ann.says("The train to Ghent leaves at nine.", conversation_id="secret")
     assert {one.text for one in await ann.has(2)} == {"I keep bees.", "The train to Ghent leaves at nine."}
 
@@ -171,17 +163,17 @@ async def test_a_user_who_wants_nothing_kept_is_not_remembered_again_for_being_e
     """An erase takes everything but this, which is known by a hash alone; it holds until the user decides otherwise."""
     await ann.saves("My locker has the code 4007.")
     if how == "incognito":
-        await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="c1"), patience=PATIENCE)
+        await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="c1"))
     else:
         await ann.decides(memory_enabled=False, soft_cap=9)
-    await ann.client.erase(EraseRequest(user_id=ann.id), patience=PATIENCE)
+    await ann.client.erase(EraseRequest(user_id=ann.id))
     await ann.says("I keep bees.", conversation_id="c1")
     refused = "incognito" if how == "incognito" else "disabled"
     assert (await ann.asks("bees?", asked_in="c1")).degraded == (refused,)
     if how == "incognito":
-        await ann.client.end_incognito(IncognitoEndRequest(user_id=ann.id, conversation_id="c1"), patience=PATIENCE)
+        await ann.client.end_incognito(IncognitoEndRequest(user_id=ann.id, conversation_id="c1"))
     else:
-        shown = await ann.client.settings(SettingsRequest(user_id=ann.id), patience=PATIENCE)
+        shown = await ann.client.settings(SettingsRequest(user_id=ann.id))
         assert shown.own.model_dump(exclude_none=True) == {"memory_enabled": False}
         await ann.decides(memory_enabled=True)
     await ann.says("The train to Ghent leaves at nine.", conversation_id="c1")
@@ -200,7 +192,7 @@ async def test_users_can_say_so_in_the_chat(ann: Person) -> None:
     announced = await ann.commands("forget that", conversation_id="c1")
     assert announced.needs_confirmation
     await ann.commands("forget that", conversation_id="c1", confirm=announced.token)
-    assert (await ann.client.list(ListRequest(user_id=ann.id), patience=PATIENCE)).items == ()
+    assert (await ann.client.list(ListRequest(user_id=ann.id))).items == ()
     assert (await ann.commands("start incognito for this chat", conversation_id="c1")).understood
     assert (await ann.asks("uv?", asked_in="c1")).degraded == ("incognito",)
     assert (await ann.commands("turn memory off", conversation_id="c2")).understood
@@ -210,14 +202,12 @@ async def test_users_can_say_so_in_the_chat(ann: Person) -> None:
 async def test_what_users_do_is_auditable_and_counted(ann: Person) -> None:
     """Each action is told once, without a word of what it is about, and counted; an erase leaves that there was one."""
     entry = await ann.saves("My locker has the code 4007.")
-    await ann.client.request(flow.PIN, PinRequest(user_id=ann.id, id=entry.id), patience=PATIENCE)
+    await ann.request(flow.PIN, PinRequest(user_id=ann.id, id=entry.id))
     await ann.asks("the locker")
     await ann.decides(memory_enabled=False)
-    await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="c1"), patience=PATIENCE)
+    await ann.client.start_incognito(IncognitoStartRequest(user_id=ann.id, conversation_id="c1"))
     await ann.client.forget(ForgetRequest(user_id=ann.id, id=entry.id))
-    page = await eventually(
-        lambda: ann.client.audit(AuditRequest(user_id=ann.id), patience=PATIENCE), lambda page: len(page.items) >= 6
-    )
+    page = await eventually(lambda: ann.client.audit(AuditRequest(user_id=ann.id)), lambda page: len(page.items) >= 6)
     assert [one.verb for one in page.items][::-1] == [
         "entries.create", "entries.pin", "retrieve", "memory.settings", "memory.incognito-start", "entries.forget",
     ]  # fmt: skip
@@ -226,8 +216,8 @@ async def test_what_users_do_is_auditable_and_counted(ann: Person) -> None:
         counted = (await http.get(ann.metrics)).text
     for action in ("entries.pin", "memory.off", "memory.incognito-start", "entries.forget"):
         assert f'memorybus_user_actions_total{{action="{action}",outcome="ok"}}' in counted
-    await ann.client.erase(EraseRequest(user_id=ann.id), patience=PATIENCE)
-    after = await ann.client.audit(AuditRequest(user_id=ann.id), patience=PATIENCE)
+    await ann.client.erase(EraseRequest(user_id=ann.id))
+    after = await ann.client.audit(AuditRequest(user_id=ann.id))
     assert (after.items, after.erased_at is not None) == ((), True)
 
 
@@ -236,9 +226,7 @@ async def test_near_duplicates_become_one_memory_that_counts_for_more(ann: Perso
     (once,) = await ann.has(1)
     for text in ("i drink my tea without sugar", "Well, I drink my tea without sugar!"):
         await ann.says(text)
-    await eventually(
-        lambda: ann.client.status(ann.id, patience=PATIENCE), lambda status: status.turns == 3 and status.pending == 0
-    )
+    await eventually(lambda: ann.client.status(ann.id), lambda status: status.turns == 3 and status.pending == 0)
     (entry,) = await ann.has(1)
     assert entry.repeat_count == 2
     assert entry.importance > once.importance
@@ -262,9 +250,8 @@ async def test_retrieval_is_useful_while_embeddings_are_unavailable_and_they_are
         port = int(model.url.split(":")[2].split("/")[0])
         async with fickle("well", ("127.0.0.1", port)) as server:
             embedder = {"embedder": "http", "embedder_url": f"http://{server.netloc}/v1", "embedder_model": "small"}
-            settings = Settings.model_validate({**PLAIN, **embedder, "data": tmp_path / "data"})
-            async with running(settings) as up, memory_client(up.nats) as client:
-                ann = Person(client, "ann")
+            async with running(light(tmp_path / "data", **embedder)) as up, memory_client(up.nats) as client:
+                ann = Person(PatientClient(client.nats), "ann")
                 await ann.says("My violin is in the attic.")
                 await ann.has(1)
                 (both,) = await ann.finds("violin attic")
@@ -285,18 +272,18 @@ async def test_relevance_recency_and_importance_choose_by_weights_that_can_be_tu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The total is their weighted sum, and other weights make another order."""
-    settings = Settings.model_validate({**PLAIN, "embedder": "none", "data": tmp_path / "data"})
+    settings = light(tmp_path / "data")
     first = {}
     for weighed, (alpha, gamma) in {"relevance": ("1", "0"), "importance": ("0", "1")}.items():
         monkeypatch.setenv("MEMORYBUS_RETRIEVE_ALPHA", alpha)
         monkeypatch.setenv("MEMORYBUS_RETRIEVE_BETA", "0.01")
         monkeypatch.setenv("MEMORYBUS_RETRIEVE_GAMMA", gamma)
         async with running(settings) as up, memory_client(up.nats) as client:
-            ann = Person(client, "ann")
+            ann = Person(PatientClient(client.nats), "ann")
             if weighed == "relevance":
                 await ann.saves("The ladder leans at the garage door.", manually_saved=False)
                 saved = await ann.saves("Remember the ladder course, a ladder is always to be kept dry.")
-                await client.request(flow.PIN, PinRequest(user_id="ann", id=saved.id), patience=PATIENCE)
+                await ann.request(flow.PIN, PinRequest(user_id="ann", id=saved.id))
                 await ann.has(2)
             items = await ann.finds("ladder garage door", min_score=0.0)
             first[weighed] = items[0].text

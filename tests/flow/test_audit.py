@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime
 from io import StringIO
-from pathlib import Path
 
 import pytest
-import typer
 from rich.console import Console
-from typer.testing import CliRunner
 
 from contracts import flow, subjects
 from contracts.v1.audit import AuditReply, AuditRequest, OpsAuditRequest
-from contracts.v1.commands import CreateRequest, EraseRequest, ForgetRequest, ReconcileRequest
-from contracts.v1.control import IncognitoStartRequest, SettingsChange, SettingsRequest
+from contracts.v1.commands import EraseRequest
 from contracts.v1.retrieval import RetrieveRequest
 from services.cli import audit as audit_command
 from services.cli import dead
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import a_text_store, typed
 from tests.polling import eventually
 
 NOW = datetime.now(UTC)
@@ -37,38 +31,6 @@ def engine() -> dict[str, str]:
 
 async def audit(client: MemoryClient, at_least: int) -> AuditReply:
     return await eventually(lambda: client.audit(AuditRequest(user_id="ann")), lambda page: len(page.items) >= at_least)
-
-
-async def everything_done(client: MemoryClient, word: str) -> str:
-    """Each kind of action once; the id of the entry that was made."""
-    entry = (await client.create(CreateRequest(user_id="ann", text=f"My {word} is in the attic."))).entry
-    await client.retrieve(RetrieveRequest(user_id="ann", query=f"where is my {word}?", correlation_id="c7"))
-    await client.settings(SettingsRequest(user_id="ann", change=SettingsChange(soft_cap=99)))
-    await client.start_incognito(IncognitoStartRequest(user_id="ann", conversation_id="chat"))
-    await client.reconcile(ReconcileRequest(side="log", fix=True))
-    await client.forget(ForgetRequest(user_id="ann", id=entry.id))
-    return entry.id
-
-
-async def test_what_was_done_is_told_to_the_user_without_a_word_of_it(client: MemoryClient, settings: Settings) -> None:
-    word = a_marker()
-    id_ = await everything_done(client, word)
-    page = await audit(client, 5)
-    assert [one.verb for one in page.items][::-1] == [
-        "entries.create", "retrieve", "memory.settings", "memory.incognito-start", "entries.forget",
-    ]  # fmt: skip
-    forgotten, _, changed, asked, created = page.items
-    assert created.about == forgotten.about == (id_,)
-    assert changed.about == ("soft_cap",)
-    assert (asked.correlation_id, asked.count, asked.space) == ("c7", 1, "default")
-    assert word not in page.model_dump_json()
-    everybody = await client.audit(OpsAuditRequest(verbs=("ops.reconcile",)))
-    assert [one.user_id for one in everybody.items] == [""]
-    await eventually(lambda: _holding(settings.data, word), lambda found: not found, within=60)
-
-
-async def _holding(folder: Path, word: str) -> dict[str, int]:
-    return holding(folder, word)
 
 
 async def test_a_credential_that_the_gateway_names_is_kept(client: MemoryClient) -> None:
@@ -98,12 +60,13 @@ async def test_the_command_prints_lines(instance: Running, client: MemoryClient)
     await client.bus.publish(subjects.turns("ann"), b"{", message_id=None, stream=subjects.TURNS_STREAM.name)
     await client.retrieve(RetrieveRequest(user_id="ann", query="where?"))
     await eventually(client.backlog, lambda waiting: waiting.dead_letters == 1)
-    shown = await _typed("dead", "show", "1", "--nats", instance.nats)
-    assert "ingest" in shown
+    assert "ingest" in (await typed(dead.show, "1", "--nats", instance.nats)).stdout
     await audit(client, 2)
-    found = [json.loads(line) for line in (await _typed("audit", "--json", "--nats", instance.nats)).splitlines()]
+    printed = (await typed(audit_command.audit, "--json", "--nats", instance.nats)).stdout
+    found = [json.loads(line) for line in printed.splitlines()]
     assert sorted((one["verb"], one["user_id"]) for one in found) == [("dead.show", "ann"), ("retrieve", "ann")]
-    assert "dead.show" in await _typed("audit", "--user", "ann", "--verb", "dead.show", "--nats", instance.nats)
+    narrowed = ("--user", "ann", "--verb", "dead.show", "--nats", instance.nats)
+    assert "dead.show" in (await typed(audit_command.audit, *narrowed)).stdout
 
 
 @pytest.mark.parametrize(("erased_at", "said"), [(None, "Nothing was done."), (NOW, "Nothing was done since.")])
@@ -111,12 +74,3 @@ def test_after_an_erase_it_is_not_said_that_nothing_was_ever_done(erased_at: dat
     console = Console(file=StringIO())
     audit_command.show([], console, erased_at=erased_at)
     assert console.file.getvalue().splitlines()[-1] == said  # type: ignore[attr-defined]
-
-
-async def _typed(name: str, *arguments: str) -> str:
-    app = typer.Typer()
-    app.command("audit")(audit_command.audit)
-    app.add_typer(dead.app, name="dead")
-    result = await asyncio.to_thread(CliRunner().invoke, app, [name, *arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,10 +14,13 @@ from nats.js.errors import APIError
 from contracts import subjects
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
+from services.bench.process import until_digested, up_process
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.apps.test_embed_one_text import CURSED, serving
+from tests.flow.conftest import light
 from tests.polling import eventually
+from tests.servers.answering import Reply
 from tests.servers.embeddings import EmbeddingServer, embedding_server
 
 COUNT = 300
@@ -29,17 +34,8 @@ def embeddings() -> Iterator[EmbeddingServer]:
 
 @pytest.fixture
 async def instance(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        ner="none",
-        log_level="error",
-        embedder="http",
-        embedder_url=embeddings.url,
-        embedder_model="small",
-    )
-    async with running(settings) as started:
+    asked = {"embedder": "http", "embedder_url": embeddings.url, "embedder_model": "small"}
+    async with running(light(tmp_path / "data", **asked)) as started:
         yield started
 
 
@@ -86,16 +82,7 @@ async def test_a_stage_that_waits_is_named_and_goes_on_by_itself(
 
 
 async def test_a_full_bus_refuses_and_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        log_level="error",
-        turns_max_bytes=200_000,
-        sync="interval",
-    )
+    settings = light(tmp_path / "data", turns_max_bytes=200_000, sync="interval")
     async with running(settings, only=("gateway",)) as bus_only, memory_client(bus_only.nats) as client:
         kept = await until_refused(client)
         assert 0 < kept < COUNT
@@ -115,3 +102,46 @@ async def until_refused(client: MemoryClient) -> int:
                 raise
             return number
     raise AssertionError("the bus took everything")
+
+
+WITHIN = 45.0  # some 15 s where nothing else runs
+
+
+async def test_a_text_that_the_embedder_does_not_take_holds_up_no_others_nor_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the whole program: the server hangs over the text, and later says to come back in an hour."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    released = threading.Event()
+
+    def trouble(texts: list[str]) -> Reply:
+        released.wait(120)
+        return Reply(429, {}, {"Retry-After": "3600"})
+
+    with serving(trouble) as server:
+        settings = {"MEMORYBUS_EMBEDDER_URL": server.url, "MEMORYBUS_EMBEDDER_MODEL": "m"}
+        options = ("--ner", "none", "--embedder", "http")
+        async with up_process(tmp_path, options, environment=settings) as up, memory_client(up.nats) as client:
+            await _say(client, "ann", f"My {CURSED} hurts.")
+            await _say(client, "ben", "I have a boat.")
+            await _until_found_by_meaning(client, "ben", "boat?")
+        released.set()
+        async with up_process(tmp_path, options, environment=settings) as up, memory_client(up.nats) as client:
+            await _say(client, "zoe", "I have a cat.")
+            await _until_found_by_meaning(client, "zoe", "cat?")
+            await until_digested(client, 3)
+            assert (await client.status("ann")).unembeddable == 1
+            asked = await client.retrieve(RetrieveRequest(user_id="ann", query=f"{CURSED}?"))
+            assert asked.degraded == ("semantic",)
+            assert [item.embedding_state for item in asked.items] == ["error"]
+            assert not (await client.retrieve(RetrieveRequest(user_id="ben", query="boat?"))).degraded
+
+
+async def _say(client: MemoryClient, user: str, text: str) -> None:
+    await client.publish(Turn(user_id=user, role="user", text=text, conversation_id="c"))
+
+
+async def _until_found_by_meaning(client: MemoryClient, user: str, query: str) -> None:
+    await asyncio.wait_for(until_digested(client, 1, user_id=user), WITHIN)
+    (item,) = (await client.retrieve(RetrieveRequest(user_id=user, query=query))).items
+    assert item.embedding_state == "ready"

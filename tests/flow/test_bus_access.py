@@ -19,7 +19,6 @@ from contracts.ports import Unavailable
 from services.shared.bus.connection import NOBODY, Access, connect, servers_of
 from services.shared.bus.server import free_port
 from services.shared.client import memory_client
-from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 
@@ -94,11 +93,6 @@ async def test_half_of_a_pair_and_files_that_are_no_good_are_named(tmp_path: Pat
 def test_what_is_no_address_is_said_before_anything_is_tried(url: str) -> None:
     with pytest.raises(Unavailable, match=r"no address|no bus is named"):
         servers_of(url)
-
-
-def test_a_url_is_shown_without_what_is_secret_in_it() -> None:
-    shown = redact_address("nats://ann:p@ss@one:4222, tls://t0ken@two:4222,three:4222")
-    assert shown == "nats://one:4222,tls://two:4222,three:4222"
 
 
 def test_access_is_made_of_the_settings() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -22,7 +22,7 @@ from services.shared.bus.connection import connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.client import MemoryClient, memory_client
 from services.shared.health import deaf
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers.meddler import COMPLAINTS, GIBBERISH, Meddler, complaint, meddling
 from tests.servers.nats_cluster import ServerProcess, nats_server
@@ -54,17 +54,29 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield started
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def meddler(server: ServerProcess) -> AsyncIterator[Meddler]:
+@asynccontextmanager
+async def meddled(server: ServerProcess) -> AsyncIterator[tuple[PatchedNatsClient, Meddler]]:
+    """A connection, and who stands between it and the server."""
     async with meddling(server.port) as between:
-        yield between
+        client = await connect(between.url, name="test")
+        yield client, between
+        await client.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def client(meddler: Meddler) -> AsyncIterator[PatchedNatsClient]:
-    made = await connect(meddler.url, name="test")
-    yield made
-    await made.close()
+async def pair(server: ServerProcess) -> AsyncIterator[tuple[PatchedNatsClient, Meddler]]:
+    async with meddled(server) as pair:
+        yield pair
+
+
+@pytest.fixture
+def client(pair: tuple[PatchedNatsClient, Meddler]) -> PatchedNatsClient:
+    return pair[0]
+
+
+@pytest.fixture
+def meddler(pair: tuple[PatchedNatsClient, Meddler]) -> Meddler:
+    return pair[1]
 
 
 async def hears(client: PatchedNatsClient, heard: list[bytes]) -> None:
@@ -92,15 +104,37 @@ async def listening(client: PatchedNatsClient) -> list[bytes]:
     return heard
 
 
+async def each(saying: Sequence[bytes], trial: Callable[[bytes], Awaitable[None]]) -> None:
+    """Try with each of these at the same time; who fails is told by what was said."""
+    failed = await asyncio.gather(*map(trial, saying), return_exceptions=True)
+    assert {said: error for said, error in zip(saying, failed, strict=True) if error} == {}
+
+
 @pytest.mark.parametrize("and_cut", [True, False], ids=["cut", "left"])
-@pytest.mark.parametrize("said", [*map(complaint, COMPLAINTS), *GIBBERISH], ids=repr)
-async def test_whatever_a_server_says_the_connection_hears_again(
-    client: PatchedNatsClient, meddler: Meddler, said: bytes, and_cut: bool
-) -> None:
-    heard = await listening(client)
-    await meddler.say(said, and_cut=and_cut)
-    await asyncio.sleep(0.02)
-    await hears(client, heard)
+async def test_whatever_a_server_says_the_connection_hears_again(server: ServerProcess, and_cut: bool) -> None:
+    async def trial(said: bytes) -> None:
+        async with meddled(server) as (client, meddler):
+            heard = await listening(client)
+            await meddler.say(said, and_cut=and_cut)
+            await asyncio.sleep(0.02)
+            await hears(client, heard)
+
+    await each([*map(complaint, COMPLAINTS), *GIBBERISH], trial)
+
+
+async def test_a_server_that_lets_nobody_in_for_a_while_is_asked_again(server: ServerProcess) -> None:
+    async def trial(greeting: bytes) -> None:
+        async with meddled(server) as (client, meddler):
+            heard = await listening(client)
+            meddler.greeting = greeting
+            meddler.abort()
+            await eventually(lambda: asyncio.sleep(0, meddler.refused), lambda times: times >= 2, within=30)
+            assert client.away_since is not None
+            assert deaf(client) == []
+            meddler.greeting = None
+            await hears(client, heard)
+
+    await each(REFUSALS, trial)
 
 
 async def test_a_connection_that_is_cut_a_hundred_times_stands_again(
@@ -113,14 +147,19 @@ async def test_a_connection_that_is_cut_a_hundred_times_stands_again(
     await hears(client, heard)
 
 
-async def test_a_connection_through_which_nothing_passes_is_given_up(
-    client: PatchedNatsClient, meddler: Meddler
+@pytest.mark.parametrize("way", ["nothing passes through it", "nobody reads it"])
+async def test_a_connection_that_is_of_no_use_is_given_up(
+    client: PatchedNatsClient, meddler: Meddler, way: str
 ) -> None:
     client.options["ping_interval"] = 0.1
     heard = await listening(client)
     meddler.abort()
     await hears(client, heard)
-    meddler.lose()
+    if way == "nobody reads it":
+        meddler.stall()
+        await fill(client)
+    else:
+        meddler.lose()
     await hears(client, heard)
 
 
@@ -132,18 +171,6 @@ async def fill(client: PatchedNatsClient) -> None:
                 await client.publish("elsewhere", b"x" * 60_000)
 
 
-async def test_a_connection_that_nobody_reads_is_given_up_with_all_that_waits_there(
-    client: PatchedNatsClient, meddler: Meddler
-) -> None:
-    client.options["ping_interval"] = 0.1
-    heard = await listening(client)
-    meddler.abort()
-    await hears(client, heard)
-    meddler.stall()
-    await fill(client)
-    await hears(client, heard)
-
-
 async def test_a_connection_that_nobody_reads_can_be_closed(client: PatchedNatsClient, meddler: Meddler) -> None:
     meddler.stall()
     await fill(client)
@@ -151,25 +178,20 @@ async def test_a_connection_that_nobody_reads_can_be_closed(client: PatchedNatsC
     assert client.is_closed
 
 
-@pytest.mark.parametrize("greeting", REFUSALS, ids=lambda one: repr(one[:60]))
-async def test_a_server_that_lets_nobody_in_for_a_while_is_asked_again(
-    client: PatchedNatsClient, meddler: Meddler, greeting: bytes
+async def test_a_server_that_refuses_is_asked_less_often_each_time(
+    client: PatchedNatsClient, meddler: Meddler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = await listening(client)
-    meddler.greeting = greeting
-    meddler.abort()
-    await eventually(lambda: asyncio.sleep(0, meddler.refused), lambda times: times >= 2, within=30)
-    assert client.away_since is not None
-    assert deaf(client) == []
-    meddler.greeting = None
-    await hears(client, heard)
+    waited_after: list[int] = []
 
+    def at_once(refusals: int, **_: float) -> float:
+        waited_after.append(refusals)
+        return 0.0
 
-async def test_a_server_that_refuses_is_asked_less_often_each_time(client: PatchedNatsClient, meddler: Meddler) -> None:
+    monkeypatch.setattr(nats_patches, "backoff_seconds", at_once)
     meddler.greeting = complaint("Authorization Violation")
     meddler.abort()
-    await asyncio.sleep(4)
-    assert 2 <= meddler.refused <= 8
+    await eventually(lambda: asyncio.sleep(0, len(waited_after)), lambda times: times >= 4)
+    assert waited_after[:4] == [1, 2, 3, 4]
 
 
 async def test_a_connection_that_does_not_come_back_is_no_life_and_neither_is_one_that_was_closed(
@@ -204,9 +226,8 @@ async def before(server: ServerProcess) -> AsyncIterator[Meddler]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(before: Meddler, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "sync": "interval", "log_level": "error"}
-    data = tmp_path_factory.mktemp("up")
-    async with running(Settings(data=data, nats_url=before.url, http_port=0, **light)) as started:
+    given = {"nats_url": before.url, "text_store": "sqlite", "sync": "interval"}
+    async with running(light(tmp_path_factory.mktemp("up"), **given)) as started:
         yield started
 
 
@@ -230,21 +251,20 @@ async def test_a_whole_memorybus_goes_on_after_a_complaint(
     up: Running, before: Meddler, server: ServerProcess, words: str, and_cut: bool
 ) -> None:
     async with memory_client(server.url) as client:
-        await is_well(up, client, "ann", "lamp")
         await before.say(complaint(words), and_cut=and_cut)
         await is_well(up, client, "ann", f"rake{HARSH.index(words)}{and_cut}".lower())
 
 
-@pytest.mark.parametrize("said", [*map(complaint, HARSH), b"-ERR \r\n", b"INFO {broken\r\n"], ids=repr)
 @pytest.mark.parametrize("and_cut", [True, False], ids=["cut", "left"])
-async def test_a_client_goes_on_after_a_complaint(
-    up: Running, server: ServerProcess, said: bytes, and_cut: bool
-) -> None:
-    async with meddling(server.port) as between, AsyncMemory(between.url, user="bob") as memory:
-        await memory.remember("I keep bees.")
-        await between.say(said, and_cut=and_cut)
-        assert (await memory.recall("bees")).items
-        await memory.publish("I keep hens, too.")
+async def test_a_client_goes_on_after_a_complaint(up: Running, server: ServerProcess, and_cut: bool) -> None:
+    async def trial(said: bytes) -> None:
+        async with meddling(server.port) as between, AsyncMemory(between.url, user="bob") as memory:
+            await memory.remember("I keep bees.")
+            await between.say(said, and_cut=and_cut)
+            assert (await memory.recall("bees")).items
+            await memory.publish("I keep hens, too.")
+
+    await each([*map(complaint, HARSH), b"-ERR \r\n", b"INFO {broken\r\n"], trial)
 
 
 async def test_a_blocking_client_goes_on_after_a_complaint(up: Running, server: ServerProcess) -> None:
@@ -263,8 +283,7 @@ async def test_a_blocking_client_goes_on_after_a_complaint(up: Running, server: 
 async def test_a_process_whose_connection_is_closed_for_good_ends_and_says_so(
     tmp_path: Path, server: ServerProcess
 ) -> None:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "log_level": "error"}
-    settings = Settings(data=tmp_path / "data", nats_url=server.url, http_port=0, **light)
+    settings = light(tmp_path / "data", nats_url=server.url, text_store="sqlite")
     with pytest.raises(Exception, match="closed for good: this process ends"):  # noqa: PT012
         async with running(settings, ["ingest"]) as started:
             ending = asyncio.create_task(started.host.until_deaf())

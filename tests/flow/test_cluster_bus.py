@@ -13,21 +13,16 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import digested, eventually
 from tests.servers.nats_cluster import nats_cluster
 
-
-def light(data: Path, url: str, **given: object) -> Settings:
-    chosen = {"data": data, "nats_url": url, "http_port": 0, "embedder": "none", "ner": "none", "log_level": "error"}
-    return Settings.model_validate({**chosen, **given})
+TURNS = 300
 
 
-def turns(count: int, *, users: int = 7, start: int = 0) -> list[Turn]:
-    return [
-        Turn(user_id=f"u{n % users}", role="user", text=f"Number {n} is what I remember.", turn_id=f"t{n}")
-        for n in range(start, start + count)
-    ]
+def turns() -> list[Turn]:
+    texts = {n: f"Number {n} is what I remember." for n in range(TURNS)}
+    return [Turn(user_id=f"u{n % 7}", role="user", text=text, turn_id=f"t{n}") for n, text in texts.items()]
 
 
 @asynccontextmanager
@@ -38,7 +33,7 @@ async def three_clients(url: str) -> AsyncIterator[list[MemoryClient]]:
 
 async def test_nothing_acknowledged_is_lost_when_a_server_of_three_is_killed(tmp_path: Path) -> None:
     async with nats_cluster(tmp_path / "bus") as cluster:
-        settings = light(tmp_path / "data", cluster.url, nats_replicas=3, turns_partitions=3)
+        settings = light(tmp_path / "data", nats_url=cluster.url, nats_replicas=3, turns_partitions=3)
         async with running(settings), three_clients(cluster.url) as clients:
             acknowledged: set[str] = set()
 
@@ -52,19 +47,19 @@ async def test_nothing_acknowledged_is_lost_when_a_server_of_three_is_killed(tmp
 
             async with asyncio.TaskGroup() as publishers:
                 for number, client in enumerate(clients):
-                    publishers.create_task(publish(client, turns(500)[number::3]))
-                await eventually(count, lambda so_far: so_far >= 100)
+                    publishers.create_task(publish(client, turns()[number::3]))
+                await eventually(count, lambda so_far: so_far >= TURNS // 5)
                 killed = await _leader(clients[0])
                 await cluster.kill(killed)
-            assert len(acknowledged) == 500
+            assert len(acknowledged) == TURNS
 
-            await digested(clients[0], turns=500)
+            await digested(clients[0], turns=TURNS)
             await eventually(lambda: _waiting(clients[0]), lambda waiting: waiting == 0)
             status, dead = await clients[0].status(), (await clients[0].backlog()).dead_letters
             logged = [turn_id for n in range(7) for turn_id in await _turn_ids(clients[0], f"u{n}")]
             await cluster.restart(killed)
             await eventually(lambda: _current_copies(clients[0]), lambda copies: copies == 3)
-    assert (status.turns, status.entries + status.merged, dead) == (500, 500, 0)
+    assert (status.turns, status.entries + status.merged, dead) == (TURNS, TURNS, 0)
     assert set(logged) == acknowledged
 
 

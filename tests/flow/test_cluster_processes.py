@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from tests.stores.opensearch_openers import a_prefix
 
 PUBLISHERS = 10
 TURNS = 600
-PAUSE = 1.5
 
 pytestmark = pytest.mark.timeout(420)
 
@@ -50,38 +48,24 @@ def turns() -> list[Turn]:
     return said
 
 
-async def publish(client: MemoryClient, mine: list[Turn], seconds: float) -> list[Turn]:
-    """Publish over so many seconds; what the bus acknowledged."""
-    acknowledged = []
-    for turn in mine:
-        await client.publish(turn)
-        acknowledged.append(turn)
-        await asyncio.sleep(seconds / len(mine))
-    return acknowledged
-
-
-async def one_dies_after_the_other(running: Cluster) -> None:
-    for name in WORKERS:
-        worker = running.workers.of(name)[0]
-        await worker.kill()
-        await asyncio.sleep(PAUSE)
-        await worker.restart()
+async def publish(clients: Sequence[MemoryClient], turns: Sequence[Turn]) -> None:
+    """Publish from all connections at once, until the bus has acknowledged all."""
+    count = len(clients)
+    await asyncio.gather(*(client.publish_all(turns[number::count]) for number, client in enumerate(clients)))
 
 
 async def test_nothing_is_lost_or_doubled_while_one_replica_of_every_service_is_killed(running: Cluster) -> None:
-    said = turns()
+    said, part = turns(), TURNS // (2 * len(WORKERS))
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(memory_client(running.nats.url)) for _ in range(PUBLISHERS)]
-        parts = [said[number::PUBLISHERS] for number in range(PUBLISHERS)]
-        deaths = asyncio.create_task(one_dies_after_the_other(running))
-        published = await asyncio.gather(
-            *(publish(client, part, seconds=25) for client, part in zip(clients, parts, strict=True))
-        )
-        await deaths
-        acknowledged = list(itertools.chain.from_iterable(published))
-        assert len(acknowledged) == TURNS
+        for number, name in enumerate(WORKERS):
+            worker = running.workers.of(name)[0]
+            await publish(clients, said[2 * number * part : (2 * number + 1) * part])
+            await worker.kill()
+            await publish(clients, said[(2 * number + 1) * part : (2 * number + 2) * part])
+            await worker.restart()
         await digested(clients[0], turns=TURNS, within=120)
-        verdict = await check(clients[0], acknowledged)
+        verdict = await check(clients[0], said)
         assert (verdict.lost, verdict.duplicated, verdict.without_vector) == (0, 0, 0)
         status = await clients[0].status(patience=20.0)
         assert status.vectors == status.entries

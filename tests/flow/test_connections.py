@@ -124,17 +124,21 @@ async def served() -> AsyncIterator[int]:
     listening.close()
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"]
-)
-async def test_who_does_not_finish_a_request_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+UNFINISHED = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n")
+
+
+async def test_who_does_not_finish_a_request_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
-    async with served() as port:
+
+    async def begin(port: int, sent: bytes) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         with suppress(ConnectionError):
-            await asyncio.wait_for(reader.read(), 5)
+            await asyncio.wait_for(reader.read(), 10)
         writer.close()
+
+    async with served() as port:
+        await asyncio.gather(*(begin(port, sent) for sent in UNFINISHED))
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
@@ -155,21 +159,19 @@ async def test_a_drop_now_and_then_keeps_no_connection_open(monkeypatch: pytest.
         writer.close()
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (b"PUT /long HTTP/1.1", b"HTTP/1.1 405 "),
-        (b"POST /none HTTP/1.1", b"HTTP/1.1 404 "),
-        (b"POST /none HTTP/1.1\r\nConnection: close", b"HTTP/1.1 404 "),
-        (b"POST /none HTTP/1.0", b"HTTP/1.1 404 "),
-        (b"what is this\r\n\r\n", b"HTTP/1.1 400 "),
-    ],
-)
-async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
-    monkeypatch: pytest.MonkeyPatch, asked: bytes, said: bytes
-) -> None:
+REFUSED = {
+    b"PUT /long HTTP/1.1": b"HTTP/1.1 405 ",
+    b"POST /none HTTP/1.1": b"HTTP/1.1 404 ",
+    b"POST /none HTTP/1.1\r\nConnection: close": b"HTTP/1.1 404 ",
+    b"POST /none HTTP/1.0": b"HTTP/1.1 404 ",
+    b"what is this\r\n\r\n": b"HTTP/1.1 400 ",
+}
+
+
+async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "LINGER_SECONDS", 1.5)
-    async with served() as port:
+
+    async def ask(port: int, asked: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"%s\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n" % asked)
         await asyncio.sleep(0.1)
@@ -177,11 +179,16 @@ async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
             writer.write(b"x" * 100)
             await asyncio.sleep(0.02)
         answer = await asyncio.wait_for(reader.read(), 5)
-        assert answer.startswith(said)
-        assert answer.lower().count(b"\r\nconnection: close\r\n") == 1, "nothing more may be asked here"
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(drip(writer), 5)
         writer.close()
+        return answer
+
+    async with served() as port:
+        answers = await asyncio.gather(*(ask(port, asked) for asked in REFUSED))
+    for said, answer in zip(REFUSED.values(), answers, strict=True):
+        assert answer.startswith(said)
+        assert answer.lower().count(b"\r\nconnection: close\r\n") == 1, "nothing more may be asked here"
 
 
 async def test_after_an_error_that_was_answered_more_is_answered_on_the_same_connection() -> None:

@@ -8,14 +8,14 @@ import pytest
 
 from contracts import flow
 from contracts.v1.commands import ForgetRequest, ListRequest
-from contracts.v1.edits import BulkRequest, HistoryRequest, PinRequest, UpdateRequest
+from contracts.v1.edits import HistoryRequest, UpdateRequest
 from contracts.v1.entries import Entry
-from contracts.v1.overview import ExportRequest, SummaryRequest, ThemeSaveRequest, ThemesRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running
 from services.shared.client import MemoryClient, RequestFailed
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import on_sqlite
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.polling import answered, digested, eventually
 
 PATIENCE = 5.0
@@ -62,60 +62,23 @@ async def test_what_was_corrected_is_found_by_what_it_says_now(client: MemoryCli
         await update(client, other, text="my boat is called matilda")
 
 
-async def test_entries_are_pinned_sorted_counted_and_exported(client: MemoryClient, instance: Running) -> None:
-    first, second = await said(client, "I own a red bike."), await said(client, "I own a blue car.")
-    pin = PinRequest(user_id="ann", id=first.id)
-    held = (await client.request(flow.PIN, pin, patience=PATIENCE)).entry
-    assert (held.pinned, held.importance) == (True, 1.0)
-    bulk = BulkRequest(user_id="ann", ids=(first.id, second.id, "unknown"), action="tag", tags=("garage",))
-    done = await client.request(flow.BULK, bulk, patience=PATIENCE)
-    assert (done.done, [one.id for one in done.failed]) == ((first.id, second.id), ["unknown"])
-    assert {item.id for item in (await client.list(ListRequest(user_id="ann", tags=("garage",)))).items} == {
-        first.id,
-        second.id,
-    }
-    theme = ThemeSaveRequest(user_id="ann", slug="vehicles", display_name="Vehicles")
-    await client.request(flow.THEME_SAVE, theme, patience=PATIENCE)
-    await update(client, second, themes=["vehicles"])
-    themes = await client.request(flow.THEMES, ThemesRequest(user_id="ann"), patience=PATIENCE)
-    assert [(one.display_name, one.count) for one in themes.items] == [("Vehicles", 1)]
-    summary = await client.request(flow.SUMMARY, SummaryRequest(user_id="ann"), patience=PATIENCE)
-    assert "2 memories" in summary.text
-    assert "Vehicles (1)" in summary.text
-    export = await client.request(flow.EXPORT, ExportRequest(user_id="ann", limit=1), patience=PATIENCE)
-    assert export.lines[0].startswith('{"memorybus_export":1')
-    assert export.next_cursor is not None
-    free = (await client.request(flow.UNPIN, pin, patience=PATIENCE)).entry
-    assert (free.pinned, free.importance) == (False, first.importance)
-
-
-class TestFilesOfTheEmbeddedEngines:
-    @pytest.fixture
-    def engine(self) -> dict[str, str]:
-        return {}
-
-    @pytest.mark.parametrize("way", ["forget", "redact"])
-    async def test_no_version_of_a_text_leaves_a_byte(
-        self, instance: Running, client: MemoryClient, tmp_path: Path, way: str
-    ) -> None:
-        words = [a_marker() for _ in range(3)]
-        text = "The code word of my locker is {}."
-        entry = await said(client, text.format(words[0]), tags=(words[0], f"about {words[0]}"))
-        await said(client, "I am allergic to nuts.")
-        for word in words[1:]:
-            await update(client, entry, text=text.format(word))
-            await digested(client, turns=2)
-        assert all(holding(tmp_path, word) for word in words), "the search must be able to find"
-        if way == "forget":
-            await client.forget(ForgetRequest(user_id="ann", id=entry.id))
-        else:
-            await update(client, entry, text="My locker has a code word.", redact=True)
-        for word in words:
-            await eventually(lambda: held(tmp_path, word), lambda found: not found, within=150)  # noqa: B023
-        left = {one.text for one in await listed(client)}
-        redacted = {"My locker has a code word."} if way == "redact" else set()
-        assert left == {"I am allergic to nuts.", *redacted}
-
-
-async def held(folder: Path, word: str) -> dict[str, int]:
-    return holding(folder, word)
+@on_sqlite
+@pytest.mark.parametrize("way", ["forget", "redact"])
+async def test_no_version_of_a_text_leaves_a_byte(
+    instance: Running, client: MemoryClient, tmp_path: Path, way: str
+) -> None:
+    words = [a_marker() for _ in range(3)]
+    text = "The code word of my locker is {}."
+    entry = await said(client, text.format(words[0]), tags=(words[0], f"about {words[0]}"))
+    await said(client, "I am allergic to nuts.")
+    for word in words[1:]:
+        await update(client, entry, text=text.format(word))
+        await digested(client, turns=2)
+    assert all(holding(tmp_path, word) for word in words), "the search must be able to find"
+    if way == "forget":
+        await client.forget(ForgetRequest(user_id="ann", id=entry.id))
+    else:
+        await update(client, entry, text="My locker has a code word.", redact=True)
+    await until_gone(tmp_path, *words)
+    redacted = {"My locker has a code word."} if way == "redact" else set()
+    assert {one.text for one in await listed(client)} == {"I am allergic to nuts.", *redacted}

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,7 +23,7 @@ from services.runtime import running
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable, StoredLetter
 from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.flow.raw import contents
 from tests.letters import a_letter
 from tests.polling import digested, eventually
@@ -41,13 +42,12 @@ class Memory:
     """A memory on a bus that outlives it, so that it can start again with other settings."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self._settings = {"data": folder, "nats_url": url, "http_port": 0, "ner": "none", "embedder": "none"}
+        self._start = partial(light, folder, nats_url=url)
         self._stack = AsyncExitStack()
 
     async def start(self, **settings: Any) -> MemoryClient:
         await self._stack.aclose()
-        given = Settings(log_level="error", **{**self._settings, **settings})
-        up = await self._stack.enter_async_context(running(given))
+        up = await self._stack.enter_async_context(running(self._start(**settings)))
         return await self._stack.enter_async_context(memory_client(up.nats))
 
     async def stop(self) -> None:
@@ -161,25 +161,22 @@ async def test_an_event_is_retried_on_the_stream_of_events(
 async def test_a_letter_from_a_part_of_the_turns_goes_back_to_where_turns_are_published(
     bus: Bus, letters: DeadLetterQueue
 ) -> None:
-    number = await put(bus, a_letter(subject="memory.v1.partition.2.ann"))
-    await letters.retry(number)
+    await letters.retry(await put(bus, a_letter(subject="memory.v1.partition.2.ann")))
     assert (await bus.js.get_msg(TURNS, 1)).subject == "memory.v1.turns.ann"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"null",
-        b"[]",
-        b'{"subject": 5}',
-        b"\xff\xfe\x00",
-        b"[" * 100_000,
-        a_letter().model_copy(update={"body": "not base64!"}).model_dump_json().encode(),
-        a_letter().model_dump_json().encode()[:-20],
-    ],
-    ids=["empty", "null", "list", "types", "no utf-8", "deep", "no base64", "cut"],
-)
+NO_LETTERS = {
+    "empty": b"",
+    "list": b"[]",
+    "types": b'{"subject": 5}',
+    "no utf-8": b"\xff\xfe\x00",
+    "deep": b"[" * 100_000,
+    "no base64": a_letter().model_copy(update={"body": "not base64!"}).model_dump_json().encode(),
+    "cut": a_letter().model_dump_json().encode()[:-20],
+}
+
+
+@pytest.mark.parametrize("body", NO_LETTERS.values(), ids=NO_LETTERS)
 async def test_a_letter_that_is_none_of_ours_is_listed_kept_on_retry_and_can_be_dropped(
     bus: Bus, letters: DeadLetterQueue, body: bytes
 ) -> None:
@@ -197,17 +194,9 @@ async def test_a_letter_that_is_none_of_ours_is_listed_kept_on_retry_and_can_be_
 
 @pytest.mark.parametrize(
     "subject",
-    [
-        "$JS.API.STREAM.PURGE.MEMORY_TURNS",
-        "memory.v1.turns.>",
-        "memory.v1.turns.*",
-        "memory.v1.turns.a\r\nPUB x 0",
-        "memory.v1.turns.",
-        "memory.v1.turns.a.b",
-        "memory.v1.entry.refused",
-        "",
-    ],
-)
+    ["$JS.API.STREAM.PURGE.MEMORY_TURNS", "memory.v1.turns.*", "memory.v1.turns.a\r\nPUB x 0", "memory.v1.turns.",
+     "memory.v1.turns.a.b", "memory.v1.entry.refused", ""],
+)  # fmt: skip
 async def test_a_letter_cannot_make_us_publish_where_no_stage_reads(
     bus: Bus, letters: DeadLetterQueue, subject: str
 ) -> None:

@@ -15,6 +15,7 @@ from services.shared.bus.streams import Bus, JetStream
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from services.shared.telemetry import LETTERS_DROPPED
+from tests.flow.conftest import light
 from tests.letters import a_letter
 from tests.polling import eventually
 from tests.servers.nats_cluster import nats_server
@@ -27,11 +28,7 @@ async def letters_of(client: MemoryClient, user: str) -> list[StoredLetter]:
 
 
 async def test_a_flood_of_one_user_leaves_the_letters_of_others(tmp_path: Path) -> None:
-    settings = Settings(
-        data=tmp_path / "data", nats_port=0, http_port=0, ner="none", embedder="none", log_level="error",
-        max_text_bytes=100,
-    )  # fmt: skip
-    async with running(settings) as up, memory_client(up.nats) as client:
+    async with running(light(tmp_path / "data", max_text_bytes=100)) as up, memory_client(up.nats) as client:
         bobs = [Turn(user_id="bob", role="user", text=f"{number}" * 101) for number in range(5)]
         await client.publish_all(bobs)
         before = LETTERS_DROPPED.labels("ingest")._value.get()

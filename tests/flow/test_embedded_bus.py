@@ -9,8 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,24 +21,15 @@ from contracts.ports import Unavailable
 from services.bench.process import up_process
 from services.shared.bus import server
 from services.shared.bus.connection import connect
-from services.shared.bus.server import NatsServer, find_executable, free_port
+from services.shared.bus.server import free_port
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, Instance, NotRunning, find_instance
+from tests.flow.conftest import bus_in
 from tests.polling import digested, eventually
 
 LIGHT = ("--embedder", "none", "--ner", "none")
 TURN = {"user_id": "ann", "role": "user", "text": "I prefer uv over pip"}
 ODD_NAMES = ("José", "two  words", 'it\'s "quoted"', "back\\slash\\n", "# no {comment} $HOME %s ; [x]", "日本語 🗄️")
-
-
-@asynccontextmanager
-async def bus_in(folder: Path) -> AsyncIterator[NatsServer]:
-    bus = NatsServer(folder, port=0, sync="interval")
-    await bus.start()
-    try:
-        yield bus
-    finally:
-        await bus.stop()
 
 
 def mode(path: Path) -> int:
@@ -87,7 +77,7 @@ async def test_the_address_outlives_a_restart_of_bus_and_process(tmp_path: Path)
         assert find_instance(tmp_path).nats == before
 
 
-async def test_a_bus_whose_free_port_another_took_meanwhile_goes_elsewhere(
+async def test_two_buses_have_a_password_each_and_another_port_though_both_found_it_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bus_in(tmp_path / "one") as first:
@@ -95,12 +85,8 @@ async def test_a_bus_whose_free_port_another_took_meanwhile_goes_elsewhere(
         monkeypatch.setattr(server, "free_port", lambda: next(ports))
         async with bus_in(tmp_path / "two") as second:
             assert second.port != first.port
+            assert password(first.url) != password(second.url)
             await (await connect(second.url, name="test")).close()
-
-
-async def test_every_folder_has_a_password_of_its_own(tmp_path: Path) -> None:
-    async with bus_in(tmp_path / "one") as one, bus_in(tmp_path / "other") as other:
-        assert password(one.url) != password(other.url)
 
 
 @pytest.mark.usefixtures("as_users_start_it")
@@ -155,53 +141,34 @@ def _listening(pid: int) -> set[str]:
     return found
 
 
-async def test_a_folder_of_a_former_version_is_closed_and_goes_on(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "nats").mkdir(parents=True)
-    await _one_message_of_a_former_version(data / "nats")
-    for name in ("memory.sqlite3", "lock"):
-        (data / name).touch(mode=0o644)
-    for folder in (data, data / "nats"):
-        folder.chmod(0o755)
-    lock = FolderLock(data)
-    lock.acquire()
-    try:
-        async with bus_in(data / "nats") as bus:
-            client = await nats.connect(bus.url)
-            assert (await client.jetstream().get_msg("OLD", 1)).data == b"kept"
-            await client.close()
-        assert [mode(path) for path in (data, data / "nats")] == [0o700, 0o700]
-        assert [mode(data / name) for name in ("memory.sqlite3", "lock")] == [0o600, 0o600]
-    finally:
-        lock.release()
-
-
-async def _one_message_of_a_former_version(folder: Path) -> None:
-    port = free_port()
-    store = json.dumps(str(folder / "jetstream"))
-    (folder / "nats.conf").write_text(f"host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: {store} }}\n")
-    server = await asyncio.create_subprocess_exec(
-        find_executable(), "-c", str(folder / "nats.conf"), stderr=asyncio.subprocess.DEVNULL
-    )
-    client = await connect(f"nats://127.0.0.1:{port}", name="former")
-    await client.jetstream().add_stream(name="OLD", subjects=["old"])
-    await client.jetstream().publish("old", b"kept")
-    await client.close()
-    server.terminate()
-    await server.wait()
-
-
-def test_a_folder_with_other_things_in_it_stays_as_open_as_it_is(tmp_path: Path) -> None:
-    shared = tmp_path / "home"
-    shared.mkdir(mode=0o755)
-    (shared / "letter.txt").touch(mode=0o644)
-    (shared / "memory.sqlite3").touch(mode=0o644)
-    lock = FolderLock(shared)
+@pytest.mark.parametrize("beside", ["letter.txt", None], ids=["with other things in it", "that is an empty home"])
+def test_a_folder_of_somebody_stays_as_open_as_it_is(
+    tmp_path: Path, beside: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tmp_path.chmod(0o755)
+    if beside is not None:
+        for name in (beside, "memory.sqlite3"):
+            (tmp_path / name).touch(mode=0o644)
+    lock = FolderLock(tmp_path)
     lock.acquire()
     lock.announce(Instance(pid=1, nats="nats://memorybus:secret@127.0.0.1:1", http="http://127.0.0.1:1"))
-    seen = {path.name: mode(path) for path in (shared, *shared.iterdir())}
+    seen = {path.name: mode(path) for path in tmp_path.iterdir()}
     lock.release()
-    assert seen == {"home": 0o755, "letter.txt": 0o644, "memory.sqlite3": 0o600, "lock": 0o600, "instance.json": 0o600}
+    others = {beside: 0o644, "memory.sqlite3": 0o600} if beside else {}
+    assert seen == {"lock": 0o600, "instance.json": 0o600, **others}
+    assert mode(tmp_path) == 0o755
+
+
+def test_a_folder_that_is_ours_alone_is_closed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    for name in ("memory.sqlite3", "lock"):
+        (data / name).touch(mode=0o644)
+    lock = FolderLock(data)
+    lock.acquire()
+    lock.release()
+    assert [mode(path) for path in (data, data / "memory.sqlite3", data / "lock")] == [0o700, 0o600, 0o600]
 
 
 def test_who_may_not_read_a_folder_is_told_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,22 +178,6 @@ def test_who_may_not_read_a_folder_is_told_that(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "read_text", refuse)  # a test that runs as root may read everything
     with pytest.raises(NotRunning, match="for its owner alone"):
         find_instance(tmp_path)
-
-
-def test_an_empty_home_stays_as_open_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    tmp_path.chmod(0o755)
-    lock = FolderLock(tmp_path)
-    lock.acquire()
-    lock.release()
-    assert mode(tmp_path) == 0o755
-
-
-@pytest.mark.parametrize("name", ODD_NAMES)
-async def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
-    async with bus_in(tmp_path / name) as bus:
-        await (await connect(bus.url, name="test")).close()
-    assert (tmp_path / name / "jetstream").is_dir()
 
 
 async def test_all_engines_work_in_a_folder_of_any_name_and_write_for_its_owner_alone(tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""OpenSearch or Qdrant stopped, killed, hanging, read-only: nothing is lost, and recovery needs no hand."""
+"""OpenSearch or Qdrant stopped, killed, hanging, read-only: nothing is lost, and recovery needs no hand.
+
+One memorybus serves all of it; every test is a user of its own. OpenSearch is the one that all tests share, behind a
+server that goes away or hangs in its place; a long run kills one of its own, too.
+"""
 
 from __future__ import annotations
 
@@ -6,77 +10,125 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
-from services.shared.client import MemoryClient
-from services.shared.settings import Settings
+from services.shared import health
+from services.shared.client import MemoryClient, memory_client
+from services.shared.stores.opensearch import transport
 from tests.flow.checker import check
-from tests.polling import digested, eventually
+from tests.flow.conftest import light
+from tests.polling import eventually
 from tests.servers import opensearch
+from tests.servers.fickle import Fickle, fickle
 from tests.servers.opensearch import OpenSearchNode, opensearch_node
 from tests.servers.qdrant import StandIn, standin
 from tests.sizes import LONG
+from tests.stores.opensearch_openers import a_prefix
 
-pytestmark = pytest.mark.timeout(300)
-AWAY = 6.0
-"""Seconds that an engine stays away: longer than the services try within one attempt."""
+pytestmark = [pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="module")]
+WAYS = ("hanging", "away", "killed") if LONG else ("hanging", "away")
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode | None]:
+    """A server to kill, in a long run."""
+    if not LONG:
+        yield None
+        return
     if lacking := opensearch.missing():
-        pytest.skip(f"no OpenSearch to stop: {lacking}")
+        pytest.skip(f"no OpenSearch to kill: {lacking}")
     with opensearch_node(tmp_path_factory.mktemp("node")) as started:
         yield started
 
 
-@pytest.fixture
-def qdrant(tmp_path: Path) -> Iterator[StandIn]:
-    with standin(tmp_path / "qdrant") as started:
+@pytest.fixture(scope="module")
+def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    with standin(tmp_path_factory.mktemp("qdrant")) as started:
         yield started
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def prefix(node: OpenSearchNode | None) -> Iterator[tuple[str, str]]:
+    """The address of OpenSearch, and what the names of our indices begin with."""
+    url, whence = (node.url, "") if node else opensearch.server_url()
+    if url is None:
+        pytest.skip(whence)
+    with a_prefix(url) as prefix:
+        yield url, prefix
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def between(prefix: tuple[str, str]) -> AsyncIterator[Fickle]:
+    """What memorybus takes for OpenSearch."""
+    address = urlsplit(prefix[0])
+    async with fickle("well", (str(address.hostname), int(address.port or 80))) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def instance(
-    node: OpenSearchNode, qdrant: StandIn, model_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    between: Fickle,
+    prefix: tuple[str, str],
+    qdrant: StandIn,
+    model_cache: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Running]:
-    monkeypatch.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "0.5")
-    settings = Settings(
-        data=tmp_path / "data",
-        cache=model_cache,
-        nats_port=0,
-        http_port=0,
-        ner="none",
-        log_level="error",
-        text_store="opensearch",
-        opensearch_url=node.url,
-        opensearch_prefix=f"away-{uuid4().hex[:12]}",
-        vector_store="qdrant",
-        qdrant_url=qdrant.url,
-        qdrant_grpc_port=qdrant.grpc_port,
-    )
-    async with running(settings) as up:
-        yield up
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NO_PROXY", "127.0.0.1")
+        patched.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "0.5")
+        for patience in ("_LOOK_EVERY", "_STORE_PATIENCE"):
+            patched.setattr(health, patience, 1.0)
+        given = {
+            "text_store": "opensearch", "opensearch_url": f"http://{between.netloc}", "opensearch_prefix": prefix[1],
+            "vector_store": "qdrant", "qdrant_url": qdrant.url, "qdrant_grpc_port": qdrant.grpc_port,
+        }  # fmt: skip
+        data = tmp_path_factory.mktemp("data")
+        async with running(light(data, **given, embedder="memorybus", cache=model_cache)) as up:
+            yield up
 
 
-def turns(count: int, start: int = 0) -> list[Turn]:
-    return [
-        Turn(user_id="ann", role="user", text=f"Number {n} is what I keep in the cellar.", turn_id=f"t{n}")
-        for n in range(start, start + count)
-    ]
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, and the memorybus that serves them."""
 
+    client: MemoryClient
+    instance: Running
+    id: str
 
-async def ask(client: MemoryClient) -> RetrieveReply:
-    return await client.retrieve(
-        RetrieveRequest(user_id="ann", query="what is in the cellar", min_score=0.0), patience=5
-    )
+    async def says(self, first: int, last: int) -> list[Turn]:
+        texts = {n: f"Number {n} is what I keep in the cellar." for n in range(first, last)}
+        said = [Turn(user_id=self.id, role="user", text=text, turn_id=f"t{n}") for n, text in texts.items()]
+        await self.client.publish_all(said)
+        return said
+
+    async def asks(self) -> RetrieveReply:
+        asked = RetrieveRequest(user_id=self.id, query="what is in the cellar", min_score=0.0)
+        return await self.client.retrieve(asked, patience=5)
+
+    async def is_digested(self, turns: int) -> None:
+        await eventually(
+            lambda: self.client.status(self.id, patience=20.0), lambda s: (s.turns, s.pending) == (turns, 0), within=90
+        )
+
+    async def problems(self) -> list[str]:
+        return await problems(self.instance)
+
+    async def is_well_again(self, said: list[Turn]) -> None:
+        await self.is_digested(len(said))
+        verdict = await check(self.client, said)
+        assert (verdict.lost, verdict.duplicated, verdict.without_vector) == (0, 0, 0)
+        assert (await eventually(self.asks, lambda reply: reply.degraded == (), within=30)).items
+        assert await eventually(self.problems, lambda found: not found, within=30) == []
 
 
 async def problems(instance: Running) -> list[str]:
@@ -86,93 +138,91 @@ async def problems(instance: Running) -> list[str]:
 
 
 def waits(stage: str) -> Callable[[list[str]], bool]:
+    """Whether a stage has tried in vain for as long as it does within one attempt."""
     return lambda found: any(stage in problem for problem in found)
 
 
-async def all_is_well_again(client: MemoryClient, instance: Running, said: list[Turn]) -> None:
-    await digested(client, turns=len(said), within=90)
-    verdict = await check(client, said)
-    assert (verdict.lost, verdict.duplicated, verdict.without_vector) == (0, 0, 0)
-    assert (await eventually(lambda: ask(client), lambda reply: reply.degraded == (), within=30)).items
-    assert await eventually(lambda: problems(instance), lambda found: not found, within=30) == []
+@pytest_asyncio.fixture(loop_scope="module")
+async def ann(instance: Running) -> AsyncIterator[Person]:
+    async with memory_client(instance.nats) as client:
+        yield Person(client, instance, f"ann-{uuid4().hex[:12]}")
 
 
-@pytest.mark.parametrize("way", ["killed", "hanging"] if LONG else ["hanging"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
-    client: MemoryClient, instance: Running, node: OpenSearchNode, way: str
+    ann: Person, between: Fickle, node: OpenSearchNode | None, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, meanwhile = turns(20), turns(40, start=20)
-    await client.publish_all(before)
-    await digested(client, turns=20)
-    await asyncio.to_thread(node.kill if way == "killed" else node.pause)
+    before = await ann.says(0, 20)
+    await ann.is_digested(20)
+    monkeypatch.setattr(transport, "TIMEOUT", 5.0)  # seconds in place of thirty
+    if node is not None and way == "killed":
+        await asyncio.to_thread(node.kill)
+    await between.become("hanging" if way == "hanging" else "away")
     try:
-        await client.publish_all(meanwhile)
-        reply = await ask(client)
+        meanwhile = await ann.says(20, 60)
+        reply = await ann.asks()
         assert reply.degraded == ("lexical",)
         assert "cellar" in reply.context
-        await eventually(lambda: problems(instance), waits("ingest"))
-        await asyncio.sleep(AWAY)
+        await eventually(ann.problems, waits("ingest"))
     finally:
-        await asyncio.to_thread(node.start if way == "killed" else node.resume)
-    await all_is_well_again(client, instance, before + meanwhile)
+        if node is not None and way == "killed":
+            await asyncio.to_thread(node.start)
+        await between.become("well")
+    await ann.is_well_again(before + meanwhile)
 
 
 async def test_who_has_no_work_notices_too_that_the_stores_are_away(
-    instance: Running, node: OpenSearchNode, qdrant: StandIn
+    instance: Running, between: Fickle, qdrant: StandIn
 ) -> None:
-    assert await problems(instance) == []
-    await asyncio.to_thread(node.pause)
+    await eventually(lambda: problems(instance), lambda found: not found)
+    await between.become("hanging")
     qdrant.kill()
     try:
         found = await eventually(lambda: problems(instance), lambda found: len(found) == 2, within=30)
         assert sorted(problem.partition(":")[0] for problem in found) == ["text store", "vector store"]
     finally:
-        await asyncio.to_thread(node.resume)
+        await between.become("well")
         await asyncio.to_thread(qdrant.start)
     assert await eventually(lambda: problems(instance), lambda found: not found, within=60) == []
 
 
 async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
-    client: MemoryClient, instance: Running, node: OpenSearchNode
+    ann: Person, prefix: tuple[str, str]
 ) -> None:
-    before, meanwhile = turns(20), turns(20, start=20)
-    await client.publish_all(before)
-    await digested(client, turns=20)
-    block(node, read_only=True)
+    before = await ann.says(0, 20)
+    await ann.is_digested(20)
+    block(*prefix, read_only=True)
     try:
-        await client.publish_all(meanwhile)
-        await eventually(lambda: ask(client), lambda reply: reply.degraded == ())
-        await eventually(lambda: problems(instance), waits("ingest"))
+        meanwhile = await ann.says(20, 40)
+        await eventually(ann.asks, lambda reply: reply.degraded == ())
+        await eventually(ann.problems, waits("ingest"))
     finally:
-        block(node, read_only=None)
-    await all_is_well_again(client, instance, before + meanwhile)
+        block(*prefix, read_only=None)
+    await ann.is_well_again(before + meanwhile)
 
 
 @pytest.mark.parametrize("way", ["killed", "hanging"] if LONG else ["killed"])
-async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
-    client: MemoryClient, instance: Running, qdrant: StandIn, way: str
-) -> None:
-    before, meanwhile = turns(20), turns(20, start=20)
-    await client.publish_all(before)
-    await digested(client, turns=20)
+async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(ann: Person, qdrant: StandIn, way: str) -> None:
+    before = await ann.says(0, 20)
+    await ann.is_digested(20)
     qdrant.kill() if way == "killed" else qdrant.pause()
     try:
-        await client.publish_all(meanwhile)
-        await eventually(client.status, lambda status: status.entries == 40)
-        reply = await eventually(lambda: ask(client), lambda found: found.total_count >= 40)
+        meanwhile = await ann.says(20, 40)
+        await eventually(lambda: ann.client.status(ann.id), lambda status: status.entries == 40)
+        reply = await eventually(ann.asks, lambda found: found.total_count >= 40)
         assert reply.degraded == ("semantic",)
-        await eventually(lambda: problems(instance), waits("embed"), within=60)
-        assert all("embed" in problem or "vector store" in problem for problem in await problems(instance))
-        status = await client.status()
+        found = await eventually(ann.problems, waits("embed"), within=60)
+        assert all("embed" in problem or "vector store" in problem for problem in found)
+        status = await ann.client.status(ann.id)
         assert (status.turns, status.entries, status.degraded) == (40, 40, ("semantic",))
     finally:
         await asyncio.to_thread(qdrant.start) if way == "killed" else qdrant.resume()
-    await all_is_well_again(client, instance, before + meanwhile)
+    await ann.is_well_again(before + meanwhile)
 
 
-def block(node: OpenSearchNode, *, read_only: bool | None) -> None:
+def block(url: str, prefix: str, *, read_only: bool | None) -> None:
     """What a disk that runs full makes OpenSearch do to its indices."""
     body = json.dumps({"index.blocks.read_only_allow_delete": read_only}).encode()
     headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"{node.url}/away-*/_settings", data=body, headers=headers, method="PUT")
+    request = urllib.request.Request(f"{url}/{prefix}-*/_settings", data=body, headers=headers, method="PUT")
     urllib.request.urlopen(request, timeout=30).close()

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from contracts import flow
 from contracts.v1.commands import ListRequest
@@ -19,8 +17,8 @@ from contracts.v1.turns import Turn
 from services.cli.erase import erase
 from services.runtime import Running, running
 from services.shared.client import MemoryClient
-from services.shared.settings import Settings
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import light, typed
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.polling import answered, digested, eventually
 
 LONGEST = 2000
@@ -28,20 +26,14 @@ LONGEST = 2000
 
 @pytest.fixture
 async def instance(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data", cache=Settings().cache, nats_port=0, http_port=0, ner="none", log_level="error",
-        max_text_bytes=LONGEST, turns_partitions=getattr(request, "param", 1),
-    )  # fmt: skip
-    async with running(settings) as started:
+    given = {"embedder": "memorybus", "max_text_bytes": LONGEST, "turns_partitions": getattr(request, "param", 1)}
+    async with running(light(tmp_path / "data", **given)) as started:
         yield started
 
 
-async def typed(instance: Running, user: str) -> dict[str, Any]:
+async def erased(instance: Running, user: str) -> dict[str, Any]:
     """Erase a user as it is typed; the receipt."""
-    app = typer.Typer()
-    app.command()(erase)
-    arguments = ["--user", user, "--nats", instance.nats, "--yes", "--json"]
-    result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    result = await typed(erase, "--user", user, "--nats", instance.nats, "--yes", "--json")
     assert result.exit_code == 0, result.output
     receipt: dict[str, Any] = json.loads(result.stdout)
     return receipt
@@ -70,11 +62,11 @@ async def test_of_an_erased_user_no_byte_is_left_in_any_file(
     await digested(client, turns=6)
     await eventually(client.backlog, lambda b: b.dead_letters == 2)
 
-    before = await _holding(tmp_path, user, word)
+    before = await asyncio.to_thread(lambda: [*holding(tmp_path, user), *holding(tmp_path, word)])
     for place in ("memory.sqlite3", "MEMORY_DEAD", "vectors"):
         assert any(place in name for name in before), f"{place} is not among {sorted(before)}"
-    receipt = await typed(instance, user)
-    await eventually(lambda: _holding(tmp_path, user, word), lambda found: not found, within=150)
+    receipt = await erased(instance, user)
+    await until_gone(tmp_path, user, word)
     assert (receipt["complete"], receipt["drained"], receipt["swept"]) == (True, True, True)
     assert (receipt["removed"]["dead letters"], receipt["removed"]["vectors"]) == (1, 2)
     assert not any(receipt["left"].values())
@@ -87,7 +79,7 @@ async def test_an_erased_user_is_unknown_and_everybody_else_is_not(instance: Run
     await digested(client, turns=6)
     await eventually(client.backlog, lambda b: b.dead_letters == 2)
     kept = await client.list(ListRequest(user_id=bob))
-    await typed(instance, ann)
+    await erased(instance, ann)
 
     status = await client.status(ann)
     assert (status.turns, status.entries, status.inactive, status.vectors, status.merged) == (0, 0, 0, 0, 0)
@@ -105,16 +97,10 @@ async def test_an_erased_user_may_come_back_with_the_same_words(
     user, text = a_marker(), "I live in Porto."
     await client.publish(Turn(user_id=user, role="user", text=text, turn_id="before"))
     await digested(client, turns=1)
-    await typed(instance, user)
+    await erased(instance, user)
     await client.publish(Turn(user_id=user, role="user", text=text, turn_id=turn_id))
     await digested(client, turns=1)
     assert [entry.text for entry in (await client.list(ListRequest(user_id=user))).items] == [text]
-
-
-async def test_erasing_nobody_is_done_at_once(instance: Running) -> None:
-    receipt = await typed(instance, "nobody")
-    assert not any(receipt["removed"].values())
-    assert receipt["complete"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +119,3 @@ async def test_what_cannot_be_undone_is_not_done_when_a_field_is_misspelt(
     assert error["code"] == "invalid_request"
     assert field in error["message"]
     assert (await client.list(ListRequest(user_id="ann"))).items == kept
-
-
-async def _holding(folder: Path, *words: str) -> dict[str, int]:
-    return {name: count for word in words for name, count in holding(folder, word).items()}

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from nats.aio.msg import Msg
-from typer.testing import CliRunner
 
 from contracts import flow, subjects
 from contracts.v1.commands import ListRequest, StatusReply
@@ -24,21 +22,16 @@ from services.cli.forget import forget
 from services.runtime import Running
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.client import MemoryClient
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import on_sqlite, typed
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.polling import answered, digested, eventually
 
-
-@pytest.fixture
-def engine() -> dict[str, str]:
-    return {}
+pytestmark = on_sqlite
 
 
-async def typed(instance: Running, id_: str, user: str) -> dict[str, Any]:
-    """Forget an entry as it is typed; the receipt."""
-    app = typer.Typer()
-    app.command()(forget)
-    arguments = [id_, "--user", user, "--nats", instance.nats, "--json"]
-    result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+async def have_forgotten(instance: Running, id_: str) -> dict[str, Any]:
+    """Forget an entry of Ann as it is typed; the receipt."""
+    result = await typed(forget, id_, "--user", "ann", "--nats", instance.nats, "--json")
     assert result.exit_code == 0, result.output
     receipt: dict[str, Any] = json.loads(result.stdout)
     return receipt
@@ -67,7 +60,7 @@ async def with_a_forgotten_statement(
     entry = next(one for one in (await client.list(ListRequest(user_id="ann"))).items if word in one.text)
     assert entry.repeat_count == 1
     assert any("memory.sqlite3" in name for name in holding(folder, word)), "the search must be able to find"
-    return await typed(instance, entry.id, "ann")
+    return await have_forgotten(instance, entry.id)
 
 
 async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay(
@@ -76,7 +69,7 @@ async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay
     word = a_marker()
     receipt = await with_a_forgotten_statement(instance, client, tmp_path, word)
     assert (receipt["turns"], receipt["vectors"], set(receipt["left"].values())) == (2, 1, {0})
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
+    await until_gone(tmp_path, word)
 
     found = await answered(client, RetrieveRequest(user_id="ann", query=f"{word} locker", min_score=0.0))
     assert [item.text for item in found.items] == ["My locker is on the second floor."]
@@ -93,25 +86,25 @@ async def test_the_same_statement_is_refused_with_the_reason_and_leaves_no_word(
     async with refusals(client) as refused:
         await client.publish(the_statement(word.upper(), "t4", conversation_id="another"))
         await digested(client, turns=4)
-        (reason,) = await eventually(lambda: _now(refused), bool)
+        (reason,) = await eventually(lambda: asyncio.sleep(0, refused), bool)
     assert "forgotten" in reason
     status = await client.status("ann")
     assert (status.turns, status.entries, status.refused) == (4, 1, 1)
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
+    await until_gone(tmp_path, word)
 
 
-@pytest.mark.parametrize("turn_id", ["t1", "t2"])
 async def test_a_late_redelivery_changes_nothing_and_leaves_no_word(
-    instance: Running, client: MemoryClient, tmp_path: Path, turn_id: str
+    instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
     word = a_marker()
     await with_a_forgotten_statement(instance, client, tmp_path, word)
     before = await client.status("ann")
-    await publish_as_new(client, the_statement(word, turn_id))
+    for turn_id in ("t1", "t2"):
+        await publish_as_new(client, the_statement(word, turn_id))
     await publish_as_new(client, Turn(user_id="ann", role="user", text="I live in Porto.", turn_id="last"))
     await digested(client, turns=4)
     assert await client.status("ann") == one_more(before)
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
+    await until_gone(tmp_path, word)
 
 
 @pytest.mark.parametrize("does", ["forget", "redact"])
@@ -129,7 +122,7 @@ async def test_a_dead_letter_that_says_the_same_goes_too(
     await eventually(lambda: in_the_bin(client), lambda count: count == 3)
     (entry,) = (await client.list(ListRequest(user_id="ann"))).items
     if does == "forget":
-        receipt = await typed(instance, entry.id, "ann")
+        receipt = await have_forgotten(instance, entry.id)
         assert (receipt["dead_letters"], receipt["left"]["dead letters"]) == (1, 0)
     else:
         request = UpdateRequest(user_id="ann", id=entry.id, text="My locker has a word.", redact=True)
@@ -160,11 +153,3 @@ async def refusals(client: MemoryClient) -> AsyncIterator[list[str]]:
     heard = await client.nats.subscribe(subjects.ENTRY_REFUSED, cb=note)
     yield reasons
     await heard.unsubscribe()
-
-
-async def _now(reasons: list[str]) -> list[str]:
-    return list(reasons)
-
-
-async def _holding(folder: Path, word: str) -> dict[str, int]:
-    return holding(folder, word)

@@ -7,6 +7,7 @@ the vector engine with points as they were filled in then, and a stream in which
 from __future__ import annotations
 
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -128,13 +129,20 @@ async def folder(tmp_path: Path, model_cache: Path) -> Path:
     make_text_store(tmp_path)
     await make_vectors(tmp_path, model_cache)
     await leave_a_turn_on_the_bus(tmp_path)
+    for path, mode in OPEN.items():
+        (tmp_path / path).chmod(mode)
     return tmp_path
 
 
-async def test_all_of_it_is_there_and_goes_on(folder: Path) -> None:
+OPEN = {"nats": 0o755, "memory.sqlite3": 0o644}
+"""What anybody might read, as former versions left it."""
+
+
+async def test_all_of_it_is_there_closed_to_others_and_goes_on(folder: Path) -> None:
     patience = {"MEMORYBUS_START_PATIENCE_SECONDS": "90"}  # for a busy machine: the file is written anew at the start
     async with up_process(folder, ("--ner", "none"), environment=patience) as up, memory_client(up.nats) as client:
         await digested(client, turns=7)
+        assert [stat.S_IMODE((folder / path).stat().st_mode) for path in OPEN] == [0o700, 0o600]
         status = await client.status()
         assert (status.entries, status.merged, status.inactive, status.vectors) == (5, 1, 1, 5)
         locker, *_ = (await answered(client, RetrieveRequest(user_id="ann", query="locker code"))).items

@@ -15,13 +15,12 @@ from nats.aio.msg import Msg
 
 from contracts import subjects
 from contracts.v1.commands import CreateRequest, ListRequest
-from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest
-from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.control import IncognitoStartRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.settings import Settings
-from tests.flow.conftest import a_text_store, logged_text
+from tests.flow.conftest import a_text_store, logged_text, on_sqlite
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
 
@@ -29,13 +28,9 @@ CHAT, TURNS, FEW = "chat-1", 500, 20
 WITHIN = 3.0
 STREAM = subjects.TURNS_STREAM.name
 START = IncognitoStartRequest(user_id="ann", conversation_id=CHAT)
-QUESTION = RetrieveRequest(user_id="ann", query="lamp")
-END = IncognitoEndRequest(user_id="ann", conversation_id=CHAT)
 
 
-@pytest.fixture
-def engine() -> dict[str, str]:
-    return {}
+pytestmark = on_sqlite
 
 
 @pytest.fixture
@@ -146,25 +141,6 @@ async def test_the_incognito_subject_is_heard_by_who_listens_and_kept_by_no_stre
     states = [await client.bus.state(stream.name) for stream in subjects.STREAMS]
     assert Turn.model_validate_json(heard[0]) == turn
     assert {state.last_seq for state in states} == {0}
-
-
-async def test_an_incognito_conversation_is_answered_nothing_and_any_other_all(client: MemoryClient) -> None:
-    word = a_marker()
-    await client.publish_all(said(word, 1, chat="elsewhere"))
-    await digested(client, turns=1)
-    await client.start_incognito(START)
-
-    async def ask(**given: object) -> tuple[int, tuple[str, ...], str]:
-        request = RetrieveRequest.model_validate({"user_id": "ann", "query": f"where is my {word}?", **given})
-        reply = await client.retrieve(request)
-        return len(reply.items), reply.degraded, reply.context
-
-    assert await ask(asked_in=CHAT) == (0, ("incognito",), "")
-    assert await ask(conversation_id=CHAT) == (0, ("incognito",), "")
-    assert await ask(incognito=True) == (0, ("incognito",), "")
-    assert (await ask())[:2] == (await ask(asked_in="elsewhere"))[:2] == (1, ())
-    await client.end_incognito(END)
-    assert (await ask(asked_in=CHAT))[:2] == (1, ())
 
 
 async def test_what_is_saved_on_purpose_is_kept_unless_notes_are_incognito(client: MemoryClient) -> None:

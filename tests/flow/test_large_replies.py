@@ -15,7 +15,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import digested
 
 LONG = 60_000
@@ -28,9 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MemoryClient]:
     """A client of a memorybus to which Ann has said much."""
-    data = tmp_path_factory.mktemp("large")
-    settings = Settings(data=data, nats_port=0, http_port=0, ner="none", embedder="none", log_level="error")
-    async with running(settings) as started, memory_client(started.nats) as client:
+    async with running(light(tmp_path_factory.mktemp("large"))) as started, memory_client(started.nats) as client:
         await client.publish_all(long_turns("ann", "x"))
         await digested(client, turns=COUNT)
         yield client

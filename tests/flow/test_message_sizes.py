@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import httpx
@@ -18,15 +19,14 @@ from contracts.sizes import message_size
 from contracts.v1.commands import CreateRequest, GetRequest
 from contracts.v1.entries import EntryAccepted, EntryProposed, EntryRef
 from contracts.v1.retrieval import RetrieveRequest
-from contracts.v1.turns import Turn
+from contracts.v1.turns import LoggedTurn, Turn
 from services.runtime import Running, running
 from services.shared.bus.connection import connect
-from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.bus.fairness import written
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.client import MemoryClient, memory_client
 from services.shared.errors import RequestFailed, TooLarge
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 from tests.servers.nats_cluster import ServerProcess, nats_server
 
@@ -64,9 +64,8 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(server: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    light = {"embedder": "none", "ner": "none", "text_store": "sqlite", "sync": "interval", "log_level": "error"}
-    data = tmp_path_factory.mktemp("up")
-    async with running(Settings(data=data, nats_url=server.url, http_port=0, **light)) as started:
+    given = {"nats_url": server.url, "text_store": "sqlite", "sync": "interval"}
+    async with running(light(tmp_path_factory.mktemp("up"), **given)) as started:
         yield started
 
 
@@ -94,8 +93,13 @@ def a_turn(size: int, **more: Any) -> dict[str, Any]:
     return filled(said, size - len(',"user_id":"me"'))
 
 
-async def told(answer: httpx.Response) -> None:
+def saved(thing: str, size: int) -> dict[str, Any]:
+    return filled({"text": f"The {thing} {size} is in the attic."}, size)
+
+
+async def told(asking: Awaitable[httpx.Response]) -> None:
     """Take what was taken; what was not must be said to be so for good."""
+    answer = await asking
     if answer.status_code >= 300:
         problem = answer.json()
         assert answer.status_code in (413, 422), problem
@@ -104,43 +108,12 @@ async def told(answer: httpx.Response) -> None:
         raise TooLarge(problem["detail"])
 
 
-async def over_http(ways: Ways, size: int) -> None:
-    await told(await ways.http.post("/v1/memory/turns", json=a_turn(size)))
-
-
-async def over_http_incognito(ways: Ways, size: int) -> None:
-    await told(await ways.http.post("/v1/memory/turns", json=a_turn(size, incognito=True)))
-
-
-async def over_http_with_names(ways: Ways, size: int) -> None:
-    names = {"speaker": "ä" * 256, "space": "😀" * 100, "conversation_id": "c" * 256, "correlation_id": "x" * 256}
-    await told(await ways.http.post("/v1/memory/turns", json=a_turn(size, tags=["y" * 4096] * 3, **names)))
-
-
-async def saved_over_http(ways: Ways, size: int) -> None:
-    fields = filled({"text": f"The lamp {size} is in the attic."}, size)
-    await told(await ways.http.post("/v1/memory/entries", json=fields))
-
-
-async def over_the_bus(ways: Ways, size: int) -> None:
-    await ways.bus.publish(Turn(user_id="me", **a_turn(size)))
-
-
-async def over_the_bus_incognito(ways: Ways, size: int) -> None:
-    await ways.bus.publish(Turn(user_id="me", **a_turn(size)), incognito=True)
-
-
 async def many_over_the_bus(ways: Ways, size: int) -> None:
     turns = [Turn(user_id="me", **a_turn(size, turn_id=f"{n}t{size}")) for n in range(3)]
     try:
         await ways.bus.publish_all(turns)
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from None
-
-
-async def saved_over_the_bus(ways: Ways, size: int) -> None:
-    fields = filled({"text": f"The rake {size} is in the attic."}, size)
-    await ways.bus.create(CreateRequest(user_id="me", **fields), patience=10)
 
 
 async def asked_with_a_long_id(ways: Ways, size: int) -> None:
@@ -153,64 +126,40 @@ async def asked_with_a_long_id(ways: Ways, size: int) -> None:
             raise
 
 
-async def counted_with_a_long_id(ways: Ways, size: int) -> None:
-    answer = flow.USER_STATUS
-    await ways.bus.ask(answer, answer.request(user_id="me", correlation_id="x" * (size - 60)), patience=5)
-
-
-async def through_the_client(ways: Ways, size: int) -> None:
-    given = a_turn(size)
-    await ways.client.publish(given.pop("text"), **given)
-
-
-async def through_the_client_incognito(ways: Ways, size: int) -> None:
-    given = a_turn(size)
-    await ways.client.publish(given.pop("text"), incognito=True, **given)
-
-
-async def saved_through_the_client(ways: Ways, size: int) -> None:
-    fields = filled({"text": f"The saw {size} is in the attic."}, size)
-    await ways.client.remember(fields.pop("text"), **fields)
-
-
-async def through_the_client_over_http(ways: Ways, size: int) -> None:
-    given = a_turn(size)
-    await ways.client_http.publish(given.pop("text"), **given)
-
-
-async def straight_to_the_bus(ways: Ways, size: int) -> None:
+def straight_to_the_bus(ways: Ways, size: int) -> Awaitable[None]:
     body = json.dumps({"user_id": "me"} | a_turn(size), separators=(",", ":")).encode()
-    await ways.bus.nats.publish(subjects.turns("me"), body)
+    return ways.bus.nats.publish(subjects.turns("me"), body)
 
 
-async def no_turn_at_all(ways: Ways, size: int) -> None:
-    await ways.bus.nats.publish(subjects.turns("me"), b"{" + b"x" * (size - 1))
-
-
-async def no_event_at_all(ways: Ways, size: int) -> None:
-    await ways.bus.nats.publish(subjects.ENTRY_ACCEPTED, b"{" + b"\x01" * (size - 1))
-
-
-Publish = Callable[[Ways, int], Awaitable[None]]
-EVERY_WAY: tuple[Publish, ...] = (
-    over_http,
-    over_http_incognito,
-    over_http_with_names,
-    saved_over_http,
-    over_the_bus,
-    over_the_bus_incognito,
-    many_over_the_bus,
-    saved_over_the_bus,
-    asked_with_a_long_id,
-    counted_with_a_long_id,
-    through_the_client,
-    through_the_client_incognito,
-    saved_through_the_client,
-    through_the_client_over_http,
-    straight_to_the_bus,
-    no_turn_at_all,
-    no_event_at_all,
-)
+Publish = Callable[[Ways, int], Awaitable[object]]
+TURNS, ENTRIES = "/v1/memory/turns", "/v1/memory/entries"
+NAMES = {"speaker": "ä" * 256, "space": "😀" * 100, "conversation_id": "c" * 256, "correlation_id": "x" * 256}
+COUNTED = flow.USER_STATUS.request
+EVERY_WAY: dict[str, Publish] = {
+    "over http": lambda ways, size: told(ways.http.post(TURNS, json=a_turn(size))),
+    "over http, incognito": lambda ways, size: told(ways.http.post(TURNS, json=a_turn(size, incognito=True))),
+    "over http, with names": lambda ways, size: told(
+        ways.http.post(TURNS, json=a_turn(size, tags=["y" * 4096] * 3, **NAMES))
+    ),
+    "saved over http": lambda ways, size: told(ways.http.post(ENTRIES, json=saved("lamp", size))),
+    "over the bus": lambda ways, size: ways.bus.publish(Turn(user_id="me", **a_turn(size))),
+    "over the bus, incognito": lambda ways, size: ways.bus.publish(Turn(user_id="me", **a_turn(size)), incognito=True),
+    "many over the bus": many_over_the_bus,
+    "saved over the bus": lambda ways, size: ways.bus.create(
+        CreateRequest(user_id="me", **saved("rake", size)), patience=10
+    ),
+    "asked with a long id": asked_with_a_long_id,
+    "counted with a long id": lambda ways, size: ways.bus.ask(
+        flow.USER_STATUS, COUNTED(user_id="me", correlation_id="x" * (size - 60)), patience=5
+    ),
+    "through the client": lambda ways, size: ways.client.publish(**a_turn(size)),
+    "through the client, incognito": lambda ways, size: ways.client.publish(**a_turn(size), incognito=True),
+    "saved through the client": lambda ways, size: ways.client.remember(**saved("saw", size)),
+    "through the client over http": lambda ways, size: ways.client_http.publish(**a_turn(size)),
+    "straight to the bus": straight_to_the_bus,
+    "no turn at all": lambda ways, size: ways.bus.nats.publish(subjects.turns("me"), b"{" + b"x" * (size - 1)),
+    "no event at all": lambda ways, size: ways.bus.nats.publish(subjects.ENTRY_ACCEPTED, b"{" + b"\x01" * (size - 1)),
+}
 
 
 async def is_well(up: Running, ways: Ways, word: str) -> None:
@@ -224,7 +173,7 @@ async def is_well(up: Running, ways: Ways, word: str) -> None:
     assert up.host.client.stats["reconnects"] == 0
 
 
-async def outcome(publishing: Awaitable[None]) -> RequestFailed | MemorybusError | None:
+async def outcome(publishing: Awaitable[object]) -> RequestFailed | MemorybusError | None:
     """What is told to who publishes; None where it is taken."""
     try:
         await publishing
@@ -233,13 +182,13 @@ async def outcome(publishing: Awaitable[None]) -> RequestFailed | MemorybusError
     return None
 
 
-@pytest.mark.parametrize("publish", EVERY_WAY)
+@pytest.mark.parametrize("way", EVERY_WAY)
 async def test_a_message_around_the_limit_is_taken_or_told_of_and_stops_nobody(
-    up: Running, ways: Ways, publish: Publish
+    up: Running, ways: Ways, way: str
 ) -> None:
     taken = []
     for more in AROUND:
-        error = await outcome(publish(ways, MOST + more))
+        error = await outcome(EVERY_WAY[way](ways, MOST + more))
         if error is None:
             taken.append(more)
             continue
@@ -248,55 +197,21 @@ async def test_a_message_around_the_limit_is_taken_or_told_of_and_stops_nobody(
     assert AROUND[0] in taken
     assert AROUND[-1] not in taken
     assert taken == list(AROUND[: len(taken)]), "what is larger than what is not taken is not taken either"
-    await is_well(up, ways, publish.__name__.replace("_", ""))
-
-
-async def test_what_cannot_be_a_turn_lies_with_the_dead_letters_and_says_why(ways: Ways) -> None:
-    longs = {
-        "tags": ["x" * 4097],
-        "source_ids": ["fine", "x" * 5000],
-        "speaker": "x" * 257,
-        "persona_id": "x" * 257,
-        "conversation_id": "x" * 257,
-        "space": "x" * 257,
-        "turn_id": "x" * 129,
-        "correlation_id": "x" * 257,
-    }
-    for field, value in longs.items():
-        body = {"user_id": "ann", "role": "user", "text": f"Too long a {field}.", field: value}
-        await ways.bus.bus.publish(
-            subjects.turns("ann"), json.dumps(body).encode(), message_id=None, stream=subjects.TURNS_STREAM.name
-        )
-    for field, value in (("tags", ["x"] * 65), ("source_ids", ["x"] * 65)):
-        body = {"user_id": "ann", "role": "user", "text": f"Too many {field}.", field: value}
-        await ways.bus.bus.publish(
-            subjects.turns("ann"), json.dumps(body).encode(), message_id=None, stream=subjects.TURNS_STREAM.name
-        )
-        longs[f"{field}: Tuple"] = value
-    letters = DeadLetterQueue(ways.bus.bus)
-
-    async def reasons() -> list[str]:
-        return [stored.reason async for stored in letters.newest_first(LetterFilter(user="ann"))]
-
-    found = await eventually(reasons, lambda reasons: len(reasons) == 10)
-    assert [field for field in longs if not any(reason.startswith(field) for reason in found)] == []
+    await is_well(up, ways, "".join(filter(str.isalpha, way)))
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("tags", ["x" * 4097]), ("source_ids", ["x" * 4097]), ("tags", ["x"] * 65), ("speaker", "x" * 257)],
+    ("field", "value"), [("tags", ["x" * 4097]), ("source_ids", ["x"] * 65), ("speaker", "x" * 257)]
 )
-@pytest.mark.parametrize("path", ["turns", "entries"])
-async def test_a_field_that_is_too_long_is_named(ways: Ways, path: str, field: str, value: object) -> None:
-    body = {"text": "My lamp is in the attic.", field: value} | ({"role": "user"} if path == "turns" else {})
-    answer = await ways.http.post(f"/v1/memory/{path}", json=body)
+@pytest.mark.parametrize("place", [TURNS, ENTRIES])
+async def test_a_field_that_is_too_long_is_named(ways: Ways, place: str, field: str, value: object) -> None:
+    body = {"text": "My lamp is in the attic.", field: value} | ({"role": "user"} if place == TURNS else {})
+    answer = await ways.http.post(place, json=body)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"].startswith(field)
 
 
 async def test_what_older_versions_logged_is_still_read() -> None:
-    from contracts.v1.turns import LoggedTurn
-
     old = {"user_id": "a", "role": "user", "text": "x", "turn_id": "t", "session_id": "s", "tags": ["x" * 9000]}
     assert LoggedTurn.model_validate(old | {"created_at": "2026-02-01T10:00:00Z"}).tags == ("x" * 9000,)
 
@@ -338,14 +253,12 @@ async def test_the_server_takes_no_byte_more(server: ServerProcess) -> None:
 
 
 def an_event(entries: int, user: str) -> EntryProposed:
-    from datetime import UTC, datetime
-
     refs = [EntryRef(user_id=user, id=f"{number:036}") for number in range(entries)]
     return EntryProposed.of(refs, at=datetime(2026, 1, 1, tzinfo=UTC))
 
 
-@pytest.mark.parametrize("user", ["ann", "x" * 512, "😀" * 512, "\x01" * 512])
-@pytest.mark.parametrize("entries", [0, 1, 2, 31, 256])
+@pytest.mark.parametrize("user", ["ann", "😀" * 512, "\x01" * 512])
+@pytest.mark.parametrize("entries", [0, 1, 256])
 async def test_an_event_that_is_too_large_goes_as_several(user: str, entries: int) -> None:
     event = an_event(entries, user)
     parts = list(written(event, 20_000))

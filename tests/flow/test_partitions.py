@@ -27,7 +27,6 @@ from services.shared.bus.provisioning import ProvisioningError, provision
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus, JetStream
 from services.shared.bus.worker import Stage, Worker, read_json
-from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from services.shared.tasks import end
 from tests.polling import eventually
@@ -102,14 +101,6 @@ async def test_all_turns_of_a_user_are_in_one_part_and_known_by_their_public_sub
     assert {user: subjects.published_as(next(iter(one))) for user, one in parts.items()} == {
         user: subjects.turns(user) for user in users
     }
-
-
-async def test_the_backlog_counts_all_parts_together(bus: Bus) -> None:
-    for number in range(20):
-        await bus.publish_turn(turn(f"u{number}", 0))
-    assert await bus.partitions() == PARTS
-    assert await bus.backlogs() == {"ingest": 20, "dedupe": 0, "enrich": 0, "embed": 0}
-    assert (await MemoryClient(bus.client).backlog()).total == 20
 
 
 async def test_what_one_part_has_done_is_dropped_and_the_others_keep_theirs(bus: Bus) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,8 +9,6 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from contracts.ports import VectorPoint
 from contracts.v1.commands import ListRequest
@@ -21,14 +18,13 @@ from contracts.v1.turns import Turn
 from services.cli.reconcile import reconcile
 from services.runtime import Running
 from services.shared.client import MemoryClient, memory_client
+from tests.flow.conftest import on_sqlite, typed
 from tests.polling import answered, digested
 
 SAID = ["I ordered the blue Spanish tiles.", "The train to Ghent leaves at nine.", "I live in Porto."]
 
 
-@pytest.fixture
-def engine() -> dict[str, str]:
-    return {}
+pytestmark = on_sqlite
 
 
 @pytest.fixture
@@ -40,12 +36,9 @@ async def client(instance: Running) -> AsyncIterator[MemoryClient]:
         yield connected
 
 
-async def typed(instance: Running, *arguments: str) -> tuple[int, dict[str, Any]]:
+async def compared(instance: Running, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Compare as it is typed: exit code and what was printed."""
-    app = typer.Typer()
-    app.command()(reconcile)
-    given = ["--nats", instance.nats, "--json", *arguments]
-    result = await asyncio.to_thread(CliRunner().invoke, app, given)
+    result = await typed(reconcile, "--nats", instance.nats, "--json", *arguments)
     return result.exit_code, json.loads(result.stdout)
 
 
@@ -63,7 +56,7 @@ async def a_stray_vector(instance: Running, like: Entry) -> str:
 
 
 async def test_what_went_apart_is_found_put_right_and_found_no_more(instance: Running, client: MemoryClient) -> None:
-    assert await typed(instance) == (0, {
+    assert await compared(instance) == (0, {
         "looked_at": {"log": 3, "entries": 3, "vectors": 3},
         "differences": {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0, "near_copy": 0},
         "examples": [],
@@ -75,13 +68,13 @@ async def test_what_went_apart_is_found_put_right_and_found_no_more(instance: Ru
     await vectors.remove([tiles.id])
     stray = await a_stray_vector(instance, tiles)
 
-    code, printed = await typed(instance)
+    code, printed = await compared(instance)
     assert (code, differing(printed)) == (1, {"without_vector": 1, "without_reason": 1})
     assert {one["id"] for one in printed["examples"]} == {tiles.id, stray}
-    code, printed = await typed(instance, "--fix")
+    code, printed = await compared(instance, "--fix")
     assert (code, differing(printed), differing(printed, "left")) == (0, {"without_vector": 1, "without_reason": 1}, {})
 
-    assert (await typed(instance))[0] == 0
+    assert (await compared(instance))[0] == 0
     found = await answered(client, RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
     assert found.items[0].signals.semantic
     assert (await client.status()).vectors == len(SAID)

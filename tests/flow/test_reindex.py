@@ -7,12 +7,11 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
 from qdrant_client import AsyncQdrantClient
-from typer.testing import CliRunner, Result
 
 from contracts.ports import Key, Unavailable
 from contracts.v1.retrieval import RetrieveRequest
@@ -26,12 +25,13 @@ from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
 from services.shared.vectors import watcher
 from services.shared.vectors.folders import VectorFolders
+from tests.flow.conftest import light, typed
 from tests.flow.raw import contents
 from tests.polling import digested, eventually
-from tests.servers.embeddings import EmbeddingServer, embedding_server, word
+from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
 from tests.servers.qdrant import standin
 
-ENTRIES = 120
+ENTRIES = 60
 
 
 @pytest.fixture
@@ -53,16 +53,7 @@ def settings(tmp_path: Path, server: EmbeddingServer) -> Settings:
 
 
 def chosen(folder: Path, server: EmbeddingServer, model: str) -> Settings:
-    return Settings(
-        data=folder / "data",
-        nats_port=0,
-        http_port=0,
-        ner="none",
-        log_level="error",
-        embedder="http",
-        embedder_url=server.url,
-        embedder_model=model,
-    )
+    return light(folder / "data", embedder="http", embedder_url=server.url, embedder_model=model)
 
 
 @asynccontextmanager
@@ -123,7 +114,7 @@ async def in_use(up: Running) -> str:
 
 
 @pytest.mark.parametrize("model", ["large", "other", "small"])
-async def test_memory_answers_right_before_during_and_after_the_change_to_another_model(
+async def test_memory_answers_right_before_during_and_after_the_change_to_another_model_and_nothing_else_is_left(
     settings: Settings, server: EmbeddingServer, model: str
 ) -> None:
     async with remembering(settings) as (up, client):
@@ -145,6 +136,10 @@ async def test_memory_answers_right_before_during_and_after_the_change_to_anothe
         assert await in_use(up) == model
         status = await client.status()
         assert (status.entries, status.vectors, status.pending) == (ENTRIES + 20, ENTRIES + 20, 0)
+        entries = await (await up.host.text_store()).scan(after="", limit=ENTRIES + 20)
+        labels = {(entry.embedding_state, entry.embedding_model, entry.embedding_dimensions) for entry in entries}
+        assert labels == {("ready", model, MODELS[model])}
+        assert len(await asyncio.to_thread(lambda: list(settings.vectors_path.iterdir()))) == 1
 
 
 async def test_on_a_qdrant_server_the_former_collection_goes_once_all_have_changed_over(
@@ -174,20 +169,6 @@ async def test_on_a_qdrant_server_the_former_collection_goes_once_all_have_chang
         assert collection.name.startswith("memorybus.large.96.")
         assert collection.name.endswith(".g1")
         await admin.close()
-
-
-async def test_afterwards_every_entry_says_which_model_it_is_of_and_nothing_else_is_left(
-    settings: Settings, server: EmbeddingServer
-) -> None:
-    async with remembering(settings) as (up, client):
-        await tell(client, 0, 30)
-        await digested(client, turns=30)
-        await rebuild(chosen(settings.data.parent, server, "large"))
-        text = await up.host.text_store()
-        entries = await text.scan(after="", limit=100)
-        labels = {(entry.embedding_state, entry.embedding_model, entry.embedding_dimensions) for entry in entries}
-        assert labels == {("ready", "large", 96)}
-        assert len(await asyncio.to_thread(lambda: list(settings.vectors_path.iterdir()))) == 1
 
 
 async def test_what_is_forgotten_meanwhile_is_not_brought_back(settings: Settings, server: EmbeddingServer) -> None:
@@ -283,19 +264,14 @@ async def test_the_memorybus_on_a_bus_is_asked_first_and_waited_for_at_the_end(
     settings: Settings, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "nice", lambda _: None)
-    app = typer.Typer()
-    app.command()(reindex.reindex)
-    chosen = ["--embedder", "http", "--embedder-url", server.url, "--embedder-model", "large"]
-
-    async def typed(nats: str) -> Result:
-        arguments = ["--data", str(settings.data), *chosen, "--nats", nats]
-        return await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    large = ("--embedder", "http", "--embedder-url", server.url, "--embedder-model", "large")
+    again = partial(typed, reindex.reindex, "--data", settings.data, *large, "--nats")
 
     async with remembering(settings) as (up, client):
         await tell(client, 0, 20)
         await digested(client, turns=20)
-        elsewhere = await typed("nats://ann:s3cret@127.0.0.1:1")
-        done = await typed(up.nats)
+        elsewhere = await again("nats://ann:s3cret@127.0.0.1:1")
+        done = await again(up.nats)
     assert elsewhere.exit_code == 1
     assert "no bus answers at" in elsewhere.output
     assert "s3cret" not in elsewhere.output

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,9 @@ from contracts.v1.commands import StatusReply, StatusRequest
 from services.shared.bus import requests
 from services.shared.bus.connection import connect
 from services.shared.bus.requests import Answered, RequestBroker, RequestHandler
-from services.shared.bus.server import NatsServer
 from services.shared.client import MemoryClient
 from services.shared.errors import Rejected, RequestFailed
+from tests.flow.conftest import bus_in
 
 Handle = Callable[[StatusRequest], Awaitable[StatusReply]]
 COUNTED = StatusReply(turns=1, entries=1, inactive=0, merged=0, refused=0, vectors=1, pending=0)
@@ -58,10 +57,8 @@ class Bus:
 
 @pytest.fixture
 async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
-    server = NatsServer(tmp_path / "nats", port=0, sync="interval")
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(server.stop)
-        await server.start()
+        server = await stack.enter_async_context(bus_in(tmp_path / "nats"))
         clients = [await connect(server.url, name=name) for name in ("service", "caller")]
         for client in clients:
             stack.push_async_callback(client.close)
@@ -70,15 +67,6 @@ async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
 
 def code(reply: dict[str, Any]) -> str:
     return "ok" if reply["ok"] else reply["error"]["code"]
-
-
-async def test_a_partial_answers_like_any_function(bus: Bus) -> None:
-    async def counted(_: StatusRequest, *, entries: int) -> StatusReply:
-        return COUNTED.model_copy(update={"entries": entries})
-
-    broker = await bus.answering(partial(counted, entries=7))
-    assert (await bus.ask())["entries"] == 7
-    await broker.stop()
 
 
 @pytest.mark.parametrize("entries", [3, -1])

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-
-import pytest
-import typer
-from typer.testing import CliRunner
 
 from contracts import flow
 from contracts.v1.commands import ForgetRequest, ListRequest, StatusReply
@@ -21,13 +16,11 @@ from contracts.v1.turns import Turn
 from services.cli.rollup import rollup
 from services.runtime import Running
 from services.shared.client import MemoryClient
-from tests.flow.raw import a_marker, holding
+from tests.flow.conftest import on_sqlite, typed
+from tests.flow.raw import a_marker, holding, until_gone
 from tests.polling import answered, digested, eventually
 
-
-@pytest.fixture
-def engine() -> dict[str, str]:
-    return {}
+pytestmark = on_sqlite
 
 
 def of_bread(word: str) -> list[str]:
@@ -40,12 +33,9 @@ def of_bread(word: str) -> list[str]:
     ]
 
 
-async def typed(instance: Running, *arguments: str) -> str:
+async def rolled_up(instance: Running, *arguments: str) -> str:
     """What the command prints."""
-    app = typer.Typer()
-    app.command()(rollup)
-    given = [*arguments, "--user", "ann", "--nats", instance.nats]
-    result = await asyncio.to_thread(CliRunner().invoke, app, given)
+    result = await typed(rollup, *arguments, "--user", "ann", "--nats", instance.nats)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -71,10 +61,6 @@ async def in_use(client: MemoryClient, **given: Any) -> list[Entry]:
     return list((await client.list(ListRequest(user_id="ann", **given))).items)
 
 
-async def forgotten_everywhere(folder: Path, word: str) -> None:
-    await eventually(lambda: asyncio.to_thread(holding, folder, word), lambda found: not found, within=150)
-
-
 async def test_asked_for_as_it_is_typed_found_in_place_of_its_originals_and_taken_back(
     instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
@@ -83,28 +69,27 @@ async def test_asked_for_as_it_is_typed_found_in_place_of_its_originals_and_take
     await say(client, [*texts, "My train to Vienna was late."], days=100)
     asked = ("--topic", "sourdough", "--older-than", "90")
 
-    assert "preview" in await typed(instance, *asked, "--preview")
+    assert "preview" in await rolled_up(instance, *asked, "--preview")
     assert len(await in_use(client)) == 6
-    made = json.loads(await typed(instance, *asked, "--json"))
+    made = json.loads(await rolled_up(instance, *asked, "--json"))
     (one,) = made["items"]
     assert {sentence["text"] for sentence in one["sentences"]} <= set(texts)
     await embedded(client, 2)
     assert sorted(entry.text for entry in await in_use(client, status="archived")) == sorted(texts)
     found = await answered(client, RetrieveRequest(user_id="ann", query="sourdough starter", min_score=0.0))
     assert [item.id for item in found.items if "ourdough" in item.text] == [one["id"]]
-    assert "nothing is rolled up" in await typed(instance, *asked)
-    assert one["id"] in await typed(instance, "--list")
+    assert "nothing is rolled up" in await rolled_up(instance, *asked)
+    assert one["id"] in await rolled_up(instance, "--list")
 
-    assert "5 memories in use again" in await typed(instance, "--undo", one["id"])
+    assert "5 memories in use again" in await rolled_up(instance, "--undo", one["id"])
     await embedded(client, 6)
     assert sorted(entry.text for entry in await in_use(client)) == sorted([*texts, "My train to Vienna was late."])
     found = await answered(client, RetrieveRequest(user_id="ann", query="sourdough starter", min_score=0.0))
     assert {item.text for item in found.items} >= {texts[0], texts[4]}
 
 
-@pytest.mark.parametrize("forgets", ["the original", "the roll-up"])
 async def test_forgotten_after_it_was_rolled_up_by_itself_it_leaves_no_byte(
-    instance: Running, client: MemoryClient, tmp_path: Path, forgets: str
+    instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
     word = a_marker()
     texts = of_bread(word)
@@ -119,11 +104,9 @@ async def test_forgotten_after_it_was_rolled_up_by_itself_it_leaves_no_byte(
 
     archived = await in_use(client, status="archived")
     original = next(entry for entry in archived if word in entry.text)
-    id_ = original.id if forgets == "the original" else one.id
-    await client.request(flow.FORGET, ForgetRequest(user_id="ann", id=id_), patience=30)
+    await client.request(flow.FORGET, ForgetRequest(user_id="ann", id=original.id), patience=30)
 
-    await forgotten_everywhere(tmp_path, word)
-    left = sorted(entry.text for entry in await in_use(client, status="archived"))
-    assert left == (sorted(texts[1:]) if forgets == "the original" else [])
+    await until_gone(tmp_path, word)
+    assert sorted(entry.text for entry in await in_use(client, status="archived")) == sorted(texts[1:])
     await digested(client, turns=5)
-    assert len(await in_use(client)) == (1 if forgets == "the original" else 0)
+    assert len(await in_use(client)) == 1

@@ -21,7 +21,7 @@ from contracts.v1.turns import Turn
 from services.runtime import running
 from services.shared import tracing
 from services.shared.client import memory_client
-from services.shared.settings import Settings
+from tests.flow.conftest import light
 from tests.polling import eventually
 
 USER, WORDS = "trace-me-not", "The wardrobe holds forty lanterns"
@@ -49,8 +49,7 @@ def of_trace(told: InMemorySpanExporter, number: int) -> dict[str, ReadableSpan]
 async def test_a_turn_and_a_question_are_followed_through_all_that_handle_them(
     tmp_path: Path, told: InMemorySpanExporter
 ) -> None:
-    settings = Settings(data=tmp_path, nats_port=0, http_port=0, ner="none", log_level="error")
-    async with running(settings) as up, memory_client(up.nats) as client:
+    async with running(light(tmp_path, embedder="memorybus")) as up, memory_client(up.nats) as client:
         bus = await nats.connect(up.nats)
         turn = Turn.model_validate({"user_id": USER, "role": "user", "text": WORDS}).model_dump_json().encode()
         await bus.jetstream().publish(subjects.turns(USER), turn, headers=parent(7))

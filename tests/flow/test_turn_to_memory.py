@@ -10,19 +10,17 @@ from typing import Any
 import pytest
 
 from contracts import flow, subjects
-from contracts.v1.commands import CreateRequest, GetRequest, ListRequest
+from contracts.v1.commands import CreateRequest, ListRequest
 from contracts.v1.edits import UpdateRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.curate import commands
-from services.shared.bus.dead_letters import LARGEST_BODY
-from services.shared.client import MemoryClient, RequestFailed
+from services.shared.bus.dead_letters import LARGEST_BODY, DeadLetterQueue
+from services.shared.client import MemoryClient
+from tests.flow.conftest import on_sqlite
 from tests.polling import answered, digested, eventually
 
 SPANISH_TILES = "I ordered the blue Spanish tiles for the bathroom floor."
-
-of_the_bus = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-"""What no text store has a part in is tried with one."""
 
 
 def a_turn(text: str = SPANISH_TILES, **given: Any) -> Turn:
@@ -85,19 +83,6 @@ async def test_only_user_role_and_text_are_required(client: MemoryClient) -> Non
     assert before <= entry.created_at <= datetime.now(UTC)
 
 
-async def test_a_repeat_is_merged_and_counted(client: MemoryClient) -> None:
-    await client.publish(a_turn("I live in Porto.", turn_id="t1", tags=("a",), source_ids=("s1",)))
-    await digested(client, turns=1)
-    await client.publish(a_turn("i live in PORTO!", turn_id="t2", tags=("b",), source_ids=("s2",), manually_saved=True))
-    await digested(client, turns=2)
-
-    (entry,) = (await client.list(ListRequest(user_id="ann"))).items
-    status = await client.status("ann")
-    assert (entry.repeat_count, entry.manually_saved, entry.source_ids) == (1, True, ("s1", "s2"))
-    assert {"a", "b"} <= set(entry.tags)
-    assert (status.turns, status.entries, status.merged) == (2, 1, 1)
-
-
 DIFFERENCES: tuple[dict[str, str], ...] = (
     {"user_id": "bob"},
     {"space": "work"},
@@ -126,13 +111,16 @@ NO_TURNS = {
     b'{"user_id": "ann", "role": "user", "text": "   "}': "blank",
     b'{"user_id": "ann", "role": "user", "text": "\xff\xfe"}': "body",
     b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2026-02-01T10:00:00"}': "zone",
+    b'{"user_id": "ann", "role": "user", "text": "hi", "tags": ["' + b"x" * 4097 + b'"]}': "tags",
+    b'{"user_id": "ann", "role": "user", "text": "hi", "source_ids": [' + b'"x",' * 64 + b'"x"]}': "source_ids",
+    b'{"user_id": "ann", "role": "user", "text": "hi", "turn_id": "' + b"x" * 129 + b'"}': "turn_id",
     b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "9999-12-31T23:59:59-12:00"}': "9999",
     b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 70_000 + b'"}': "65536 are allowed",
 }
 """What cannot be a turn, and a part of the reason that is told."""
 
 
-@of_the_bus
+@on_sqlite
 async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighbours_flow_on(
     client: MemoryClient,
 ) -> None:
@@ -149,7 +137,7 @@ async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighb
     assert (await client.status()).turns == 1 + len(NO_TURNS)
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_message_too_large_to_be_kept_whole_is_set_aside_in_part(client: MemoryClient) -> None:
     body = b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 1_000_000 + b'"}'
     await publish_raw(client, "ann", body)
@@ -161,21 +149,6 @@ async def test_a_message_too_large_to_be_kept_whole_is_set_aside_in_part(client:
     assert "65536 are allowed" in letter["reason"]
     assert body.startswith(kept)
     assert len(kept) == LARGEST_BODY
-
-
-async def test_create_answers_with_the_entry_and_it_can_be_shown_and_listed(client: MemoryClient) -> None:
-    created = await client.create(
-        CreateRequest(user_id="ann", text="My locker code is in the blue book.", tags=("gym",))
-    )
-    again = await client.create(CreateRequest(user_id="ann", text="my locker code is in the blue book"))
-
-    shown = await client.get(GetRequest(user_id="ann", id=created.entry.id))
-    listed = await client.list(ListRequest(user_id="ann", tags=("gym",)))
-    assert created.entry.manually_saved
-    assert again.entry.id == created.entry.id
-    assert shown.entry.text == "My locker code is in the blue book."
-    assert [entry.id for entry in listed.items] == [created.entry.id]
-    assert listed.items[0].repeat_count == 1
 
 
 async def test_what_is_saved_or_corrected_is_found_by_its_meaning_with_the_answer(
@@ -190,13 +163,6 @@ async def test_what_is_saved_or_corrected_is_found_by_its_meaning_with_the_answe
     assert (await client.request(flow.UPDATE, corrected, patience=30)).entry.embedding_state == "ready"
     hot_drink = RetrieveRequest(user_id="ann", query="which hot drink?")
     assert [item.id for item in (await client.retrieve(hot_drink, patience=30)).items] == [created.id]
-
-
-async def test_an_entry_of_somebody_else_is_not_found(client: MemoryClient) -> None:
-    created = await client.create(CreateRequest(user_id="ann", text="My locker code is in the blue book."))
-    with pytest.raises(RequestFailed, match="not_found"):
-        await client.get(GetRequest(user_id="bob", id=created.entry.id))
-    assert (await client.get(GetRequest(user_id="ann", id=created.entry.id))).ok
 
 
 async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient) -> None:
@@ -222,7 +188,7 @@ UNANSWERABLE = (
 )
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(client: MemoryClient) -> None:
     for asked, body, code in UNANSWERABLE:
         answer = json.loads((await client.nats.request(asked.subject_of("ann"), body, timeout=30)).data)
@@ -231,7 +197,7 @@ async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(client: 
         assert answer["error"]["message"], body
 
 
-@of_the_bus
+@on_sqlite
 async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
     headers = {subjects.DEADLINE_HEADER: "1000"}
     body = b'{"user_id": "ann", "query": "x"}'
@@ -239,19 +205,6 @@ async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) 
     answer = json.loads(raw.data)
     assert answer["error"]["code"] == "deadline_exceeded"
     assert answer["error"]["retryable"] is True
-
-
-async def test_explain_shows_every_feature(client: MemoryClient) -> None:
-    await client.publish(a_turn())
-    await digested(client, turns=1)
-    asked = RetrieveRequest(user_id="ann", query="Spanish tiles", explain=True)
-    reply = await eventually(  # OpenSearch finds words within a second
-        lambda: client.retrieve(asked, patience=10.0), lambda found: any(item.signals.lexical for item in found.items)
-    )
-    explanation = reply.items[0].explanation
-    assert explanation is not None
-    assert {"lexical_rank", "semantic_rank", "rrf", "bm25", "cosine"} <= set(explanation)
-    assert explanation["lexical_rank"] == 1
 
 
 @pytest.mark.parametrize("query", ["What is the capital of Mongolia?", "how do I reset the password of the router"])
@@ -263,3 +216,34 @@ async def test_a_question_about_nothing_known_gets_nothing(client: MemoryClient,
     reply = await answered(client, RetrieveRequest(user_id="ann", query=query))
     assert reply.items == ()
     assert reply.context == ""
+
+
+async def take(client: MemoryClient, message_id: str) -> None:
+    """Publish something of another user under an id that is not its own: the bus drops by id alone."""
+    headers = {subjects.MSG_ID_HEADER: message_id}
+    promise = await client.bus.js.publish(subjects.turns("eve"), b"{", headers=headers)
+    assert not promise.duplicate
+
+
+@on_sqlite
+async def test_a_turn_is_kept_though_another_user_took_its_message_id(client: MemoryClient) -> None:
+    await take(client, "bob/default/t1")
+    await client.publish(a_turn(user_id="bob", turn_id="t1"))
+    await digested(client, turns=1)
+    assert (await client.status("bob")).turns == 1
+
+
+@on_sqlite
+async def test_a_letter_is_said_again_though_another_user_guessed_what_it_would_be_called(client: MemoryClient) -> None:
+    letters = DeadLetterQueue(client.bus)
+    await client.bus.js.publish(subjects.turns("bob"), b"{")
+    (number,) = await eventually(letters.numbers, lambda numbers: len(numbers) == 1)
+    letter = (await letters.get(number)).letter
+    assert letter is not None
+    await take(client, f"retry:{number}:{letter.stream}:{letter.sequence}")
+    await letters.retry(number)
+
+    async def users() -> set[str]:
+        return {user for each in await letters.numbers() for user in (await letters.get(each)).users}
+
+    assert await eventually(users, lambda found: found == {"bob", "eve"})

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from contracts.errors import UnusableStore
@@ -20,10 +19,10 @@ from services.bench.process import up_process
 from services.runtime import refuse_unshared_stores, running
 from services.shared.app import check_not_emptied
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
-from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, FolderUnusable, find_instance
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableSetting
+from tests.flow.conftest import bus_in, light
 from tests.polling import digested, eventually
 from tests.servers.forks import fork_command
 
@@ -44,42 +43,15 @@ async def refused_start(data: Path, options: Sequence[str], log: Path, **environ
     return code, await asyncio.to_thread(log.read_text)
 
 
-@pytest.mark.usefixtures("as_users_start_it")
-async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_path: Path) -> None:
-    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
-        await client.publish_all(turns(10))
-        await digested(client, turns=10)
-    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
-        status = await client.status()
-        backlog = await client.backlog()
-    assert (status.turns, status.entries, status.pending) == (10, 10, 0)
-    assert (backlog.total, backlog.dead_letters) == (0, 0)
-
-
-async def test_a_process_tells_how_long_its_event_loop_is_held(tmp_path: Path) -> None:
-    async with (
-        up_process(tmp_path, LIGHT) as up,
-        httpx.AsyncClient(base_url=up.http, trust_env=False, verify=False) as http,
-    ):
-        page = await eventually(
-            lambda: http.get("/metrics"), lambda page: "memorybus_loop_lag_seconds_count 0.0" not in page.text
-        )
-    assert "memorybus_loop_lag_seconds_count" in page.text
-
-
 async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, engine: dict[str, str]) -> None:
-    acknowledged: list[str] = []
     async with up_process(tmp_path, LIGHT, environment=engine) as up, memory_client(up.nats) as client:
-        for turn in turns(150):
-            await client.publish(turn)
-            acknowledged.append(str(turn.turn_id))
+        await client.publish_all(turns(150))
         os.kill(up.pid, signal.SIGKILL)
     async with up_process(tmp_path, LIGHT, environment=engine) as up, memory_client(up.nats) as client:
         await client.publish_all(turns(50, start=150))
         await digested(client, turns=200)
         status = await client.status()
         backlog = await eventually(client.backlog, lambda waiting: waiting.total == 0)
-    assert len(acknowledged) == 150
     assert (status.turns, status.entries + status.merged, status.pending) == (200, 200, 0)
     assert backlog.dead_letters == 0
 
@@ -174,10 +146,8 @@ async def test_a_taken_port_is_named_with_the_option_that_helps(tmp_path: Path, 
 
 
 async def test_one_service_alone_takes_its_part_of_the_work(tmp_path: Path) -> None:
-    bus = NatsServer(tmp_path / "bus", port=0, sync="interval")
-    await bus.start()
-    shared = (*LIGHT, "--nats", bus.url, "--text-store", "sqlite")
-    try:
+    async with bus_in(tmp_path / "bus") as bus:
+        shared = (*LIGHT, "--nats", bus.url, "--text-store", "sqlite")
         async with (
             up_process(tmp_path / "data", (*shared, "--only", "ingest,enrich,embed,curate")),
             up_process(tmp_path / "data", (*shared, "--only", "dedupe")),
@@ -186,25 +156,27 @@ async def test_one_service_alone_takes_its_part_of_the_work(tmp_path: Path) -> N
             await client.publish_all(turns(20))
             await digested(client, turns=20)
             status = await client.status()
-    finally:
-        await bus.stop()
     assert (status.turns, status.entries) == (20, 20)
 
 
+async def test_one_service_of_many_is_refused_a_store_of_its_own(tmp_path: Path) -> None:
+    options = ("--nats", "nats://127.0.0.1:1", "--only", "ingest")
+    code, refusal = await refused_start(tmp_path / "data", options, tmp_path / "log")
+    assert (code, "MEMORYBUS_TEXT_STORE=opensearch" in refusal, "Traceback" in refusal) == (1, True, False), refusal
+
+
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("only", "named", "said"),
     [
-        (("--only", "ingest"), "MEMORYBUS_TEXT_STORE=opensearch"),
-        (("--only", "ingest,dedupe,enrich,embed,retrieve"), "MEMORYBUS_TEXT_STORE=opensearch"),
-        (("--only", "embed", "--text-store", "opensearch", "--embedder", "minilm"), "MEMORYBUS_VECTOR_STORE=qdrant"),
+        (("ingest", "dedupe", "enrich", "embed", "retrieve"), {}, "MEMORYBUS_TEXT_STORE=opensearch"),
+        (("embed",), {"text_store": "opensearch", "embedder": "minilm"}, "MEMORYBUS_VECTOR_STORE=qdrant"),
     ],
 )
-async def test_one_service_of_many_is_refused_a_store_of_its_own(
-    tmp_path: Path, options: tuple[str, ...], said: str
+def test_some_who_share_a_store_with_others_are_told_to_name_it(
+    only: tuple[str, ...], named: dict[str, Any], said: str
 ) -> None:
-    nowhere = ("--nats", "nats://127.0.0.1:1")
-    code, refusal = await refused_start(tmp_path / "data", (*nowhere, *options), tmp_path / "log")
-    assert (code, said in refusal, "Traceback" in refusal) == (1, True, False), refusal
+    with pytest.raises(UnusableSetting, match=said):
+        refuse_unshared_stores(Settings(nats_url="nats://bus", **named), only)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +195,9 @@ def test_who_shares_no_store_or_names_it_is_let_in(only: tuple[str, ...], named:
 
 
 async def test_turns_that_went_into_another_store_are_in_the_dead_letters(tmp_path: Path) -> None:
-    bus = NatsServer(tmp_path / "bus", port=0, sync="interval")
-    await bus.start()
-    given: dict[str, Any] = {"nats_url": bus.url, "http_port": 0, "text_store": "sqlite", "embedder": "none"}
-    here, elsewhere = (Settings(data=tmp_path / name, ner="none", **given) for name in ("here", "elsewhere"))
-    try:
+    async with bus_in(tmp_path / "bus") as bus:
+        given = {"nats_url": bus.url, "text_store": "sqlite"}
+        here, elsewhere = (light(tmp_path / name, **given) for name in ("here", "elsewhere"))
         async with (
             running(here, ["dedupe", "enrich", "embed", "curate"]),
             running(elsewhere, ["ingest"]),
@@ -236,6 +206,4 @@ async def test_turns_that_went_into_another_store_are_in_the_dead_letters(tmp_pa
             await client.publish(turns(1)[0])
             await eventually(client.backlog, lambda backlog: backlog.dead_letters == 1, within=60)
             (letter,) = [found async for found in DeadLetterQueue(client.bus).newest_first(LetterFilter())]
-    finally:
-        await bus.stop()
     assert "do all services use one text store?" in letter.reason

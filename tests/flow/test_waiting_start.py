@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,10 +14,13 @@ import pytest
 
 from services.runtime import running
 from services.shared.bus.connection import connect
-from services.shared.bus.server import NatsServer, die_with_parent, free_port
+from services.shared.bus.provisioning import provision
+from services.shared.bus.server import NatsServer, free_port
 from services.shared.health import deaf
 from services.shared.settings import Settings, UnusableSetting
+from tests.flow.conftest import bus_in, light
 from tests.polling import eventually
+from tests.servers.forks import Forked, fork_command
 
 PATIENCE = 60.0
 
@@ -36,20 +37,15 @@ async def looked_at(url: str, page: str) -> tuple[int, list[str]]:
 
 
 @asynccontextmanager
-async def ingest_alone(folder: Path, port: int, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "services.cli", "up", "--only", "ingest", "--http-port", str(port)),
-        env=os.environ | environment | {"MEMORYBUS_DATA": str(folder)},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-        preexec_fn=die_with_parent if sys.platform == "linux" else None,
-    )
+async def ingest_alone(folder: Path, port: int, **environment: str) -> AsyncIterator[Forked]:
+    command = ["up", "--only", "ingest", "--http-port", str(port)]
+    given = {f"MEMORYBUS_{name}": value for name, value in environment.items()}
+    process = await fork_command(command, log=folder / "log", environment={**given, "MEMORYBUS_DATA": str(folder)})
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        process.kill()
+        await process.wait()
 
 
 def names(*words: str) -> Any:
@@ -60,12 +56,8 @@ async def test_a_service_waits_for_bus_and_store_and_is_alive_meanwhile(tmp_path
     port, nats_port, nowhere = free_port(), free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
     bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
-    servers = {
-        "MEMORYBUS_NATS_URL": bus.url,
-        "MEMORYBUS_TEXT_STORE": "opensearch",
-        "MEMORYBUS_OPENSEARCH_URL": f"http://127.0.0.1:{nowhere}",
-    }
-    async with ingest_alone(tmp_path / "ingest", port, **servers) as process:
+    store = {"TEXT_STORE": "opensearch", "OPENSEARCH_URL": f"http://127.0.0.1:{nowhere}"}
+    async with ingest_alone(tmp_path, port, NATS_URL=bus.url, **store) as process:
         await eventually(lambda: looked_at(url, "readyz"), names("no bus answers", str(nats_port)), within=PATIENCE)
         assert await looked_at(url, "healthz") == (200, [])
         await bus.start()
@@ -78,60 +70,39 @@ async def test_a_service_waits_for_bus_and_store_and_is_alive_meanwhile(tmp_path
             await bus.stop()
 
 
-async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) -> None:
-    port, nats_port = free_port(), free_port()
+async def test_a_service_that_waits_for_provisioning_names_what_is_missing_and_then_starts(tmp_path: Path) -> None:
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
-    bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
-    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite"}
-    async with ingest_alone(tmp_path / "ingest", port, **servers):
-        await eventually(lambda: looked_at(url, "readyz"), names("no bus answers"), within=PATIENCE)
-        await bus.start()
-        try:
-            await eventually(lambda: looked_at(url, "readyz"), lambda looked: looked == (200, []), within=PATIENCE)
-        finally:
-            await bus.stop()
-
-
-async def test_a_service_that_waits_for_provisioning_names_what_is_missing(tmp_path: Path) -> None:
-    port, bus = free_port(), NatsServer(tmp_path / "nats", port=0, sync="interval")
-    url = f"http://127.0.0.1:{port}"
-    await bus.start()
-    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite", "MEMORYBUS_PROVISION": "false"}
-    try:
-        async with ingest_alone(tmp_path / "ingest", port, **servers):
-            waits = names("create stream MEMORY_TURNS", "memorybus provision --nats")
-            _, problems = await eventually(lambda: looked_at(url, "readyz"), waits, within=PATIENCE)
-            assert "no bus answers" not in problems[0]
-    finally:
-        await bus.stop()
+    given = {"TEXT_STORE": "sqlite", "PROVISION": "false"}
+    async with bus_in(tmp_path / "nats") as bus, ingest_alone(tmp_path, port, NATS_URL=bus.url, **given):
+        waits = names("create stream MEMORY_TURNS", "memorybus provision --nats")
+        _, problems = await eventually(lambda: looked_at(url, "readyz"), waits, within=PATIENCE)
+        assert "no bus answers" not in problems[0]
+        client = await connect(bus.url, name="operator")
+        await provision(client.jetstream(), Settings())
+        await client.close()
+        await eventually(lambda: looked_at(url, "readyz"), lambda looked: looked == (200, []), within=PATIENCE)
 
 
 async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) -> None:
-    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
-    await bus.start()
-    settings = Settings(
-        data=tmp_path / "data", nats_url=bus.url, http_port=0, text_store="sqlite", embedder="none", ner="none"
-    )
-    async with running(settings, ["ingest", "curate"]) as instance:
-        await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
-        await bus.stop()
-        await eventually(lambda: looked_at(instance.http, "readyz"), names("bus"))
-        assert await looked_at(instance.http, "healthz") == (200, [])
+    async with bus_in(tmp_path / "nats") as bus:
+        settings = light(tmp_path / "data", nats_url=bus.url, text_store="sqlite")
+        async with running(settings, ["ingest", "curate"]) as instance:
+            await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
+            await bus.stop()
+            await eventually(lambda: looked_at(instance.http, "readyz"), names("bus"))
+            assert await looked_at(instance.http, "healthz") == (200, [])
 
 
 async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: Path) -> None:
-    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
-    await bus.start()
-    client = await connect(bus.url, name="test")
-    try:
+    async with bus_in(tmp_path / "nats") as bus:
+        client = await connect(bus.url, name="test")
         assert deaf(client) == []
         assert client._reading_task is not None
         client._reading_task.cancel()  # as an error ends it, which nobody sees
         await eventually(lambda: asyncio.sleep(0, deaf(client)), bool)
         assert client.is_connected
-    finally:
         await client.close()
-        await bus.stop()
 
 
 @pytest.mark.parametrize(
@@ -146,16 +117,12 @@ async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: P
 async def test_what_no_waiting_mends_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
 ) -> None:
-    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
-    await bus.start()
-    nats = bus.url if "OPENSEARCH" in variable else "nats://127.0.0.1:1"  # a password in it would go before files
-    given = {"NATS_URL": nats, "TEXT_STORE": "opensearch", "OPENSEARCH_URL": "https://127.0.0.1:1"}
-    for name, content in given.items():
-        monkeypatch.setenv(f"MEMORYBUS_{name}", content)
-    monkeypatch.setenv(variable, value)
-    try:
+    async with bus_in(tmp_path / "nats") as bus:
+        nats = bus.url if "OPENSEARCH" in variable else "nats://127.0.0.1:1"  # a password in it would go before files
+        given = {"NATS_URL": nats, "TEXT_STORE": "opensearch", "OPENSEARCH_URL": "https://127.0.0.1:1"}
+        for name, content in given.items():
+            monkeypatch.setenv(f"MEMORYBUS_{name}", content)
+        monkeypatch.setenv(variable, value)
         with pytest.raises(UnusableSetting, match=re.escape(said)):
             async with asyncio.timeout(20), running(Settings(data=tmp_path / "data", http_port=0), ["ingest"]):
                 pass
-    finally:
-        await bus.stop()

@@ -57,6 +57,12 @@ def of_kind(found: list[Object], kind: str) -> dict[str, Object]:
     return {component(each): each for each in found if each["kind"] == kind}
 
 
+def only(found: list[Object], kind: str) -> Object:
+    """The one object of a kind."""
+    (one,) = [each for each in found if each["kind"] == kind]
+    return one
+
+
 def component(found: Object) -> str:
     """What part of memorybus an object belongs to."""
     return str(found["metadata"]["labels"]["app.kubernetes.io/component"])

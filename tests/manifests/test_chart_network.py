@@ -32,20 +32,13 @@ def ports(rules: list[dict[str, Any]]) -> set[int | str]:
     return {port["port"] for rule in rules for port in rule["ports"]}
 
 
-def test_without_being_asked_for_there_is_none() -> None:
+def test_there_is_none_unless_asked_for_and_then_each_pod_reaches_the_servers_it_uses_and_nothing_else() -> None:
     assert policies({}) == {}
-
-
-def test_when_on_it_covers_every_pod_in_both_directions() -> None:
     found = policies({"networkPolicy": {"enabled": True}})
     assert found.keys() == {*SERVICES, "provision"}
-    assert all(each["policyTypes"] == ["Ingress", "Egress"] for each in found.values())
-
-
-@pytest.mark.parametrize("name", _REACHES)
-def test_a_pod_reaches_the_servers_it_uses_and_nothing_else(name: str) -> None:
-    spec = policies({"networkPolicy": {"enabled": True}})[name]
-    assert ports(spec["egress"]) == {DNS, NATS} | _REACHES[name]
+    for name, spec in found.items():
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+        assert ports(spec["egress"]) == {DNS, NATS} | _REACHES[name]
 
 
 @pytest.mark.parametrize("case", ["everything", "least-permissions"])
@@ -89,16 +82,13 @@ def test_an_address_of_keys_without_a_way_to_it_is_refused() -> None:
         policies(with_keys_at("https://identity.example/keys", {"to": [], "ports": [443]}))
 
 
-def in_front_of_a_model(way: dict[str, Any]) -> dict[str, Any]:
-    own = {"settings": {"MEMORYBUS_GATEWAY_AUTH": True, "MEMORYBUS_OPENAI_BASE_URL": "https://model.example:8443/v1"}}
-    return {"networkPolicy": {"enabled": True, "model": way}, "services": {"gateway": own}}
-
-
 def test_the_gateway_alone_reaches_the_model_that_it_stands_in_front_of() -> None:
-    found = policies(in_front_of_a_model(JWKS))
-    assert {name for name, spec in found.items() if 8443 in ports(spec["egress"])} == {"gateway"}
+    own = {"settings": {"MEMORYBUS_GATEWAY_AUTH": True, "MEMORYBUS_OPENAI_BASE_URL": "https://model.example:8443/v1"}}
+    values: dict[str, Any] = {"networkPolicy": {"enabled": True, "model": JWKS}, "services": {"gateway": own}}
+    assert {name for name, spec in policies(values).items() if 8443 in ports(spec["egress"])} == {"gateway"}
+    values["networkPolicy"]["model"] = {"to": [], "ports": [443]}
     with pytest.raises(Refused, match=r"networkPolicy\.model\.to"):
-        policies(in_front_of_a_model({"to": [], "ports": [443]}))
+        policies(values)
 
 
 def test_enrich_and_curate_alone_reach_the_model_that_draws_facts_and_sums_up() -> None:

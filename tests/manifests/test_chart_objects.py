@@ -28,6 +28,7 @@ from tests.manifests.chart import (
     manifests,
     objects,
     of_kind,
+    only,
     rendered,
     yaml,
 )
@@ -154,18 +155,17 @@ def test_scaling_by_lag_watches_exactly_the_consumers_of_the_bus(partitions: int
 
 
 def test_a_scaled_object_has_the_shape_that_keda_reads() -> None:
-    for name, found in of_kind(objects({"keda": {"enabled": True}}), "ScaledObject").items():
-        assert found["apiVersion"] == "keda.sh/v1alpha1"
-        spec = found["spec"]
-        assert 0 <= spec["minReplicaCount"] <= spec["maxReplicaCount"]
-        for trigger in spec["triggers"]:
-            assert trigger["type"] == "nats-jetstream"
-            needed = {"natsServerMonitoringEndpoint", "account", "stream", "consumer", "lagThreshold", "useHttps"}
-            assert trigger["metadata"].keys() == needed
+    needed = {"natsServerMonitoringEndpoint", "account", "stream", "consumer", "lagThreshold", "useHttps"}
+    found = of_kind(objects({"keda": {"enabled": True}}), "ScaledObject")
+    for each in found.values():
+        assert each["apiVersion"] == "keda.sh/v1alpha1"
+        assert 0 <= each["spec"]["minReplicaCount"] <= each["spec"]["maxReplicaCount"]
+        for trigger in each["spec"]["triggers"]:
+            assert (trigger["type"], trigger["metadata"].keys()) == ("nats-jetstream", needed)
             assert all(isinstance(value, str) for value in trigger["metadata"].values())
-        if name == "ingest":
-            terms = spec["advanced"]["scalingModifiers"]["formula"].split(" + ")
-            assert terms == [trigger["name"] for trigger in spec["triggers"]]
+    ingest = found["ingest"]["spec"]
+    terms = ingest["advanced"]["scalingModifiers"]["formula"].split(" + ")
+    assert terms == [trigger["name"] for trigger in ingest["triggers"]]
 
 
 def test_with_both_on_lag_scales_what_reads_a_stream_and_load_the_rest() -> None:
@@ -177,7 +177,7 @@ def test_with_both_on_lag_scales_what_reads_a_stream_and_load_the_rest() -> None
 
 def test_prometheus_finds_every_worker() -> None:
     found = objects(CASES["everything"])
-    (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
+    monitor = only(found, "PodMonitor")
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     assert (endpoint["port"], endpoint["path"], endpoint["interval"]) == ("http", "/metrics", "15s")
@@ -191,85 +191,68 @@ def test_prometheus_finds_every_worker() -> None:
 
 def test_alerts_go_by_the_labels_that_the_monitor_gives() -> None:
     found = objects(CASES["everything"])
-    (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
-    (rule,) = [each for each in found if each["kind"] == "PrometheusRule"]
+    monitor, rule = only(found, "PodMonitor"), only(found, "PrometheusRule")
     relabelings = {
         each["targetLabel"]: each["sourceLabels"] for each in monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
     }
-    given = {"job", "namespace", *relabelings}
-    down = [each for each in alerts(rule) if each["alert"] == "ServiceDown"]
-    asked = [dict(re.findall(r'(\w+)="([^"]*)"', each["expr"])) for each in down]
-    assert all(set(matchers) == given for matchers in asked)
-    assert {matchers["service"] for matchers in asked} == {*SERVICES}
-    assert {matchers["namespace"] for matchers in asked} == {NAMESPACE}
-    for deployment in of_kind(found, "Deployment").values():
-        labels = pod_labels(deployment)
-        assert {matchers["job"] for matchers in asked} == {labels[monitor["spec"]["jobLabel"]]}
-        assert labels["app.kubernetes.io/component"] in SERVICES
-        assert labels["app.kubernetes.io/instance"] == RELEASE
-    assert {matchers["release"] for matchers in asked} == {RELEASE}
     assert relabelings == {
         "service": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"],
         "release": ["__meta_kubernetes_pod_label_app_kubernetes_io_instance"],
     }
+    down = [each["expr"] for each in alerts(rule) if each["alert"] == "ServiceDown"]
+    asked = [dict(re.findall(r'(\w+)="([^"]*)"', expression)) for expression in down]
+    labels = {name: pod_labels(deployment) for name, deployment in of_kind(found, "Deployment").items()}
+    assert asked == [
+        {"job": labels[name][monitor["spec"]["jobLabel"]], "namespace": NAMESPACE, "release": RELEASE, "service": name}
+        for name in (matchers["service"] for matchers in asked)
+    ]
+    assert {matchers["service"] for matchers in asked} == labels.keys() == {*SERVICES}
+    assert {has["app.kubernetes.io/instance"] for has in labels.values()} == {RELEASE}
 
 
 def alerts(rule: Object) -> list[Object]:
     return [each for group in rule["spec"]["groups"] for each in group["rules"]]
 
 
-def _password() -> dict[str, Any]:
-    return {"MEMORYBUS_NATS_PASSWORD": {"existingSecret": "s", "key": "k"}}
-
-
-def test_a_worker_that_is_off_is_missed_by_nobody() -> None:
-    values = {"metrics": {"prometheusRule": {"enabled": True}}, "services": {"gateway": {"enabled": False}}}
-    (rule,) = [each for each in objects(values) if each["kind"] == "PrometheusRule"]
-    down = [each["expr"] for each in alerts(rule) if each["alert"] == "ServiceDown"]
-    assert len(down) == len(SERVICES) - 1
-    assert "gateway" not in " ".join(down)
-
-
 @pytest.mark.parametrize(
-    "values",
+    ("worker", "values"),
     [
-        {"keda": {"enabled": True}, "services": {"embed": {"keda": {"minReplicas": 0}}}},
-        {"services": {"embed": {"replicas": 0}}},
+        ("gateway", {"services": {"gateway": {"enabled": False}}}),
+        ("embed", {"services": {"embed": {"replicas": 0}}}),
+        ("embed", {"keda": {"enabled": True}, "services": {"embed": {"keda": {"minReplicas": 0}}}}),
     ],
 )
-def test_a_worker_that_may_have_no_pod_is_missed_by_nobody(values: dict[str, Any]) -> None:
-    found = objects(values | {"metrics": {"prometheusRule": {"enabled": True}}})
-    (rule,) = [each for each in found if each["kind"] == "PrometheusRule"]
+def test_a_worker_that_is_off_or_may_have_no_pod_is_missed_by_nobody(worker: str, values: dict[str, Any]) -> None:
+    rule = only(objects(values | {"metrics": {"prometheusRule": {"enabled": True}}}), "PrometheusRule")
     down = " ".join(each["expr"] for each in alerts(rule) if each["alert"] == "ServiceDown")
-    assert "embed" in of_kind(found, "Deployment")
-    assert [name for name in SERVICES if f'service="{name}"' not in down] == ["embed"]
+    assert [name for name in SERVICES if f'service="{name}"' not in down] == [worker]
+
+
+_USER = {
+    "settings": {"MEMORYBUS_NATS_USER": "embed"},
+    "secrets": {"MEMORYBUS_NATS_PASSWORD": {"existingSecret": "s", "key": "k"}},
+}
 
 
 @pytest.mark.parametrize(
-    ("services", "given", "expected"),
+    ("embed", "given", "expected"),
     [
         ({}, {}, "$G"),
-        ({"settings": {"MEMORYBUS_NATS_USER": "embed"}, "secrets": _password()}, {}, "MEMORY"),
-        ({"files": {"MEMORYBUS_NATS_CREDS": {"existingSecret": "s", "key": "k"}}}, {"account": "MEMORY"}, "MEMORY"),
-        ({"settings": {"MEMORYBUS_NATS_USER": "embed"}, "secrets": _password()}, {"account": "$G"}, "$G"),
-        ({}, {"account": "MINE"}, "MINE"),
+        (_USER, {}, STREAMS_ACCOUNT),
+        (_USER, {"account": "$G"}, "$G"),
+        ({"files": {"MEMORYBUS_NATS_CREDS": {"existingSecret": "s", "key": "k"}}}, {"account": "MINE"}, "MINE"),
     ],
+    ids=["nobody", "a user", "a user, and an account", "credentials"],
 )
-def test_keda_looks_where_the_streams_are(services: dict[str, Any], given: dict[str, Any], expected: str) -> None:
-    found = of_kind(objects({"keda": {"enabled": True, **given}, "services": {"embed": services}}), "ScaledObject")
+def test_keda_looks_where_the_streams_are(embed: dict[str, Any], given: dict[str, Any], expected: str) -> None:
+    found = of_kind(objects({"keda": {"enabled": True, **given}, "services": {"embed": embed}}), "ScaledObject")
     (trigger,) = found["embed"]["spec"]["triggers"]
     assert trigger["metadata"]["account"] == expected
 
 
-def test_with_a_user_for_every_worker_keda_looks_into_the_account_of_the_streams() -> None:
-    found = of_kind(objects(CASES["least-permissions"]), "ScaledObject").values()
-    watched = {trigger["metadata"]["account"] for each in found for trigger in each["spec"]["triggers"]}
-    assert watched == {STREAMS_ACCOUNT}
-
-
 def test_the_alerts_of_the_chart_are_those_of_one_machine() -> None:
     kept = yaml.safe_load((CHART.parent.parent / "deploy" / "prometheus" / "rules.yml").read_text())["groups"]
-    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
+    rule = only(objects(CASES["everything"]), "PrometheusRule")
     groups = {group["name"]: group for group in rule["spec"]["groups"]}
     assert groups.keys() == {group["name"] for group in kept}
     for group in kept:
@@ -316,22 +299,11 @@ tests:
 def test_one_release_neither_silences_the_alerts_of_another_nor_raises_them(tmp_path: Path) -> None:
     if (promtool := shutil.which("promtool")) is None:
         pytest.skip("promtool is missing; Debian's package prometheus brings it")
-    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
+    rule = only(objects(CASES["everything"]), "PrometheusRule")
     (tmp_path / "rules.yml").write_text(yaml.safe_dump(rule["spec"]))
     (tmp_path / "test.yml").write_text(_TWO_RELEASES)
     run = subprocess.run(
         [promtool, "test", "rules", tmp_path / "test.yml"], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
-def test_prometheus_takes_the_alerts_of_the_chart(tmp_path: Path) -> None:
-    if (promtool := shutil.which("promtool")) is None:
-        pytest.skip("promtool is missing; Debian's package prometheus brings it")
-    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
-    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rule["spec"]))
-    run = subprocess.run(
-        [promtool, "check", "rules", tmp_path / "rules.yml"], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
 
@@ -354,8 +326,7 @@ def test_ways_in_lead_to_pages_that_exist(case: str) -> None:
 
 def test_the_way_in_leads_to_the_gateway() -> None:
     found = objects(CASES["everything"])
-    (service,) = [each for each in found if each["kind"] == "Service"]
-    (ingress,) = [each for each in found if each["kind"] == "Ingress"]
+    service, ingress = only(found, "Service"), only(found, "Ingress")
     (rule,) = ingress["spec"]["rules"]
     backend = rule["http"]["paths"][0]["backend"]["service"]
     assert backend == {"name": service["metadata"]["name"], "port": {"name": service["spec"]["ports"][0]["name"]}}
@@ -415,7 +386,7 @@ def test_the_gateway_answers_to_the_names_of_its_service_and_ingress() -> None:
             }
         }
     )
-    (service,) = [each["metadata"]["name"] for each in found if each["kind"] == "Service"]
+    service = only(found, "Service")["metadata"]["name"]
     names = environment(found, "gateway")["MEMORYBUS_HTTP_HOSTS"].split(",")
     assert {service, "memory.example"} <= set(names)
     assert all(name.startswith(f"{service}.") for name in set(names) - {service, "memory.example"})
@@ -423,7 +394,7 @@ def test_the_gateway_answers_to_the_names_of_its_service_and_ingress() -> None:
     assert environment(given, "gateway")["MEMORYBUS_HTTP_HOSTS"] == "mine"
 
 
-@pytest.mark.parametrize("release", ["n", "on", "123", "1e3"])
+@pytest.mark.parametrize("release", ["on", "1e3"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_name_of_a_release_is_text_whatever_yaml_takes_it_for(case: str, release: str) -> None:
     for found in objects(CASES[case], release=release):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from services.runtime import SERVICES
 from tests.manifests.chart_schema import SCHEMA, all_settings, refreshed
 
 
@@ -16,12 +15,6 @@ def test_every_variable_belongs_to_one_setting_only() -> None:
     counted = Counter(setting.variable for setting in all_settings())
     assert counted
     assert max(counted.values()) == 1
-
-
-def test_settings_of_every_service_are_found() -> None:
-    found = {setting.service for setting in all_settings()}
-    assert {None, "ingest", "dedupe", "enrich", "embed", "retrieve", "curate"} <= found
-    assert found <= {None, *SERVICES}
 
 
 def test_secrets_and_files_have_no_place_among_the_plain_settings() -> None:

@@ -65,13 +65,9 @@ def test_the_stack_is_tidy_once_its_parts_are_there(stack: Path) -> None:
     assert list(lint_problems({}, chart=stack)) == []
 
 
-def test_no_server_comes_unasked(stack: Path) -> None:
-    assert servers(objects(stack, {})) == set()
-
-
-@pytest.mark.parametrize("server", SERVERS)
-def test_each_server_comes_when_asked_for(stack: Path, server: str) -> None:
-    assert servers(objects(stack, {server: {"enabled": True}})) == {server}
+@pytest.mark.parametrize("asked", [(), *((server,) for server in SERVERS)])
+def test_a_server_comes_only_when_asked_for(stack: Path, asked: tuple[str, ...]) -> None:
+    assert servers(objects(stack, {server: {"enabled": True} for server in asked})) == {*asked}
 
 
 def test_the_addresses_are_those_of_the_parts(stack: Path) -> None:
@@ -109,6 +105,7 @@ def test_nobody_but_the_workers_reaches_a_server(stack: Path) -> None:
         peers = [peer["podSelector"]["matchLabels"] for rule in spec["ingress"] for peer in rule["from"]]
         assert peers == [own, own | {"app.kubernetes.io/name": "memorybus"}]
         assert all(rule["ports"] for rule in spec["ingress"])
+    assert VALUES["qdrant"]["apiKey"] is True, "it asks for a key, too"
 
 
 def test_assistants_reach_the_bus_alone_once_they_are_named(stack: Path) -> None:
@@ -130,10 +127,6 @@ def test_the_workers_of_the_stack_are_as_closed_as_its_servers(stack: Path) -> N
     workers = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"] for each in found}
     assert workers.keys() == {*SERVICES}
     assert workers["gateway"]["ingress"][0]["from"] == [{"podSelector": {}}]
-
-
-def test_qdrant_asks_for_a_key() -> None:
-    assert VALUES["qdrant"]["apiKey"] is True
 
 
 def test_with_users_every_worker_and_the_job_is_its_own_and_the_servers_know_all_of_them(stack: Path) -> None:

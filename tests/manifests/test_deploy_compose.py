@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from compose_spec import PyCompose
 
 from services.runtime import SERVICES
@@ -51,12 +50,9 @@ def test_the_file_follows_the_compose_specification() -> None:
     PyCompose.from_json(json.dumps(document)).validate()
 
 
-@pytest.mark.parametrize(
-    ("place", "wrong"), [("restart", "sometimes"), ("read_only", "maybe"), ("healthcheck", {"test": 3}), ("ports", "x")]
-)
-def test_the_check_against_the_specification_finds_mistakes(place: str, wrong: object) -> None:
+def test_the_check_against_the_specification_finds_a_mistake() -> None:
     document = deploy.filled(deploy.written(), deploy.example())
-    document["services"]["gateway"][place] = wrong
+    document["services"]["gateway"]["healthcheck"] = {"test": 3}
     with pytest.raises(ValueError, match=r".+"):
         PyCompose.from_json(json.dumps(document)).validate()
 
@@ -105,11 +101,7 @@ def test_nothing_is_declared_that_no_service_uses() -> None:
     assert {c["source"] for service in services for c in service.get("configs", [])} == set(document["configs"])
     named = {source for service in services for source in mounts(service) if not source.startswith(".")}
     assert named == set(document["volumes"])
-
-
-def test_the_files_of_the_configs_exist() -> None:
-    for config in deploy.written()["configs"].values():
-        assert (deploy.DEPLOY / config["file"]).is_file()
+    assert all((deploy.DEPLOY / config["file"]).is_file() for config in document["configs"].values())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -159,13 +151,10 @@ def test_no_service_starts_before_the_bus_is_provisioned(name: str) -> None:
     assert deploy.services()[name]["environment"]["MEMORYBUS_PROVISION"] == "false"
 
 
-def test_every_service_of_the_code_runs_here() -> None:
+def test_every_service_of_the_code_runs_here_and_every_worker_twice() -> None:
     assert set(WORKING) == set(SERVICES)
-
-
-@pytest.mark.parametrize("name", sorted(set(WORKING) - {"gateway"}))
-def test_every_worker_has_a_second_replica(name: str) -> None:
-    assert deploy.services()[name]["deploy"]["replicas"] == 2
+    twice = {name for name in WORKING if deploy.services()[name]["deploy"].get("replicas") == 2}
+    assert twice == set(SERVICES) - {"gateway"}
 
 
 def test_an_operator_runs_an_image_that_is_built_and_only_when_asked() -> None:
@@ -254,8 +243,3 @@ def test_the_yaml_is_tidy() -> None:
     with pytest.raises(SystemExit) as ended:
         yamllint.run(["--strict", "--config-file", str(deploy.DEPLOY / ".yamllint"), str(deploy.DEPLOY)])
     assert ended.value.code == 0
-
-
-def test_every_yaml_file_is_yaml() -> None:
-    for path in [*deploy.DEPLOY.rglob("*.yaml"), *deploy.DEPLOY.rglob("*.yml")]:
-        assert isinstance(yaml.safe_load(path.read_text()), dict), path

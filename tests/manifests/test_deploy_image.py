@@ -47,23 +47,16 @@ def check(port: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_container_that_is_ready_is_healthy() -> None:
+def test_a_container_is_healthy_once_it_is_ready_and_says_till_then_for_what_it_waits() -> None:
     with answering(200, b'{"ok": true}') as port:
         assert check(port).returncode == 0
-
-
-def test_a_container_that_waits_is_not_healthy_and_says_for_what() -> None:
     with answering(503, b'{"problems": ["embed: waits for qdrant"]}') as port:
-        run = check(port)
-    assert run.returncode == 1
-    assert "embed: waits for qdrant" in run.stderr
-
-
-def test_a_container_that_does_not_answer_is_not_healthy() -> None:
-    run = check(free_port())
-    assert run.returncode == 1
-    assert "no answer" in run.stderr
-    assert "Traceback" not in run.stderr
+        waits = check(port)
+    silent = check(free_port())
+    assert (waits.returncode, silent.returncode) == (1, 1)
+    assert "embed: waits for qdrant" in waits.stderr
+    assert "no answer" in silent.stderr
+    assert "Traceback" not in silent.stderr
 
 
 @pytest.fixture(scope="module")
@@ -75,25 +68,22 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_image_has_the_model_in_one_file(models: Path) -> None:
-    assert [path.suffix for path in models.iterdir()] == [".onnx"]
+def files_in(folder: Path) -> list[tuple[str, bool, int]]:
+    """Kind, whether everybody may read it, and when it was written, of each file."""
+    kept = [(path.suffix, path.stat()) for path in folder.iterdir()]
+    return [(suffix, bool(about.st_mode & stat.S_IROTH), about.st_mtime_ns) for suffix, about in kept]
 
 
-def times(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-
-
-async def test_the_embedder_opens_the_model_of_the_image_without_writing(models: Path) -> None:
-    before = times(models)
+async def test_the_embedder_opens_the_one_file_of_the_image_that_everybody_may_read_without_writing(
+    models: Path,
+) -> None:
+    before = files_in(models)
     embedder = await MiniLmEmbedder.open(models)
     vectors = await embedder.embed(["which package manager?"])
     await embedder.close()
     assert vectors.shape == (1, 384)
-    assert times(models) == before
-
-
-def test_everybody_may_read_the_models_of_the_image(models: Path) -> None:
-    assert all(path.stat().st_mode & stat.S_IROTH for path in models.iterdir())
+    assert [(suffix, is_for_all) for suffix, is_for_all, _ in before] == [(".onnx", True)]
+    assert files_in(models) == before
 
 
 def init_env(target: Path) -> subprocess.CompletedProcess[str]:
