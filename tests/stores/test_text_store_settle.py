@@ -26,22 +26,15 @@ async def repeats(store: TextStore, entry: Ref) -> int:
     return (await store.get([entry]))[entry.id].repeat_count
 
 
-async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> None:
+async def test_an_accepted_entry_is_stored_once(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     entry, stored = entry_of(proposal), Outcome(proposal.id, "stored", proposal.id)
-    assert await text_store.apply([Accepted(entry)]) == [stored]
+    other = entry.model_copy(update={"text": "something else"})
+    for decision in (Accepted(entry), Accepted(other), Refused(proposal, "too late")):
+        assert await text_store.apply([decision]) == [stored]
     assert await text_store.get([entry]) == {entry.id: entry}
     assert await outcomes_of(text_store, [entry]) == {entry.id: stored}
     assert await undecided_of(text_store, [entry]) == []
-
-
-async def test_an_entry_is_accepted_once(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    entry = entry_of(proposal)
-    first = await text_store.apply([Accepted(entry)])
-    again = await text_store.apply([Accepted(entry.model_copy(update={"text": "something else"}))])
-    assert again == first
-    assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_an_entry_that_nobody_proposed_is_stored_too(text_store: TextStore, user: str) -> None:
@@ -64,22 +57,16 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
     assert await text_store.get([second]) == {}
 
 
-async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_proposals(text_store, user, 3)
-    decisions: list[Decision] = [
-        Accepted(entry_of(first)),
-        a_repeat(second, first.id),
-        a_repeat(third, first.id),
-    ]
-    assert [s.kind for s in await text_store.apply(decisions)] == ["stored", "merged", "merged"]
+async def test_several_of_one_call_may_be_merged_into_one_accepted_just_before_or_stored(
+    text_store: TextStore, user: str
+) -> None:
+    first, *others = await log_proposals(text_store, user, 5)
+    repeated = [a_repeat(other, first.id) for other in others]
+    settled = await text_store.apply([Accepted(entry_of(first)), *repeated[:2]])
+    assert [its.kind for its in settled] == ["stored", "merged", "merged"]
     assert await repeats(text_store, first) == 2
-
-
-async def test_two_proposals_of_one_call_may_be_merged_into_a_stored_entry(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.apply([Accepted(entry_of(first))])
-    await text_store.apply([a_repeat(second, first.id), a_repeat(third, first.id)])
-    assert await repeats(text_store, first) == 2
+    await text_store.apply(repeated[2:])
+    assert await repeats(text_store, first) == 4
 
 
 async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> None:
@@ -90,12 +77,6 @@ async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> Non
     assert await text_store.apply([Accepted(entry), Refused(proposal, "other")]) == [refused, refused]
     assert await text_store.get([entry]) == {}
     assert await outcomes_of(text_store, [proposal]) == {proposal.id: refused}
-
-
-async def test_an_accepted_proposal_is_not_refused_later(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    stored = await text_store.apply([Accepted(entry_of(proposal))])
-    assert await text_store.apply([Refused(proposal, "too late")]) == stored
 
 
 @pytest.mark.parametrize("status", ["superseded", "archived", "forgotten"])
@@ -128,18 +109,6 @@ async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, us
     assert await text_store.apply(decisions) == []
     assert await outcomes_of(text_store, [nobody, proposal]) == {}
     assert await text_store.get([entry]) == {entry.id: entry}
-
-
-async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_turns(
-    text_store: TextStore, user: str
-) -> None:
-    one, two, three, four = await log_proposals(text_store, user, 4)
-    assert (await text_store.counts(user)).undecided == 4
-    await text_store.apply([Accepted(entry_of(one)), Accepted(entry_of(two)), a_repeat(three, one.id)])
-    await text_store.apply([Refused(four, "forgotten before")])
-    counted = await text_store.counts(user)
-    assert (counted.turns, counted.entries, counted.merged, counted.refused) == (4, 2, 1, 1)
-    assert counted.undecided == 0
 
 
 async def test_facts_drawn_from_turns_are_not_counted_as_turns(text_store: TextStore, user: str) -> None:

@@ -16,7 +16,7 @@ from contracts.ports import (
     Selection,
     TextStore,
 )
-from contracts.v1.entries import Entity, Status
+from contracts.v1.entries import Entity
 from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import unnamed, without_words
 from tests.stores.builders import (
@@ -34,12 +34,9 @@ from tests.stores.builders import (
     outcomes_of,
     similar_to,
     store_entries,
-    suppressed,
     texts_logged,
-    tomorrow,
     undecided_of,
 )
-from tests.stores.changing import modify
 
 
 async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextStore, user: str) -> None:
@@ -101,6 +98,7 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
     )
     await text_store.apply([Accepted(entry_of(first)), Accepted(entry_of(other))])
     await text_store.apply([a_repeat(second, first.id), a_repeat(third, first.id)])
+    before = await outcomes_of(text_store, [first, second, third, other])
     forgotten = await forget(text_store, first)
     assert set(forgotten.turn_ids) == {proposal.turn.turn_id for proposal in (first, second, third)}
     log = await log_of(text_store, user)
@@ -108,6 +106,11 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
     for proposal in (first, second, third):
         assert log[proposal.turn.turn_id] == without_words(proposal.turn)
     assert forgotten.tombstone.repeat_count == 2
+    records = await text_store.export_log(user, after=None, limit=9)
+    assert [decision.outcome for record in records for decision in record.proposals] == list(before.values())
+    texts = [decision.proposal.text for record in records for decision in record.proposals]
+    assert texts == [WORDLESS] * 3 + [other.text]
+    assert await undecided_of(text_store, [first, second, third, other]) == []
 
 
 async def test_the_name_of_its_conversation_goes_and_its_session_goes_on(text_store: TextStore, user: str) -> None:
@@ -139,18 +142,6 @@ def test_a_conversation_that_is_called_by_an_id_keeps_it(name: str) -> None:
     assert unnamed("ann", f"{name} x") != unnamed("bob", f"{name} x")
 
 
-async def test_what_became_of_the_proposals_is_still_known(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
-    before = await outcomes_of(text_store, [first, second])
-    await forget(text_store, first)
-    assert await outcomes_of(text_store, [first, second]) == before
-    assert await undecided_of(text_store, [first, second]) == []
-    records = await text_store.export_log(user, after=None, limit=9)
-    assert [decision.outcome for record in records for decision in record.proposals] == list(before.values())
-    assert {decision.proposal.text for record in records for decision in record.proposals} == {WORDLESS}
-
-
 async def test_a_fact_is_forgotten_with_the_turn_that_it_was_drawn_from(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, "Anna drinks green tea")
     itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="Anna likes tea")
@@ -174,61 +165,14 @@ async def test_another_turn_of_the_same_session_keeps_its_words(text_store: Text
     assert await texts_logged(text_store, elsewhere) == ["green tea"]
 
 
-@pytest.mark.parametrize("status", ["active", "archived", "superseded"])
-async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: str, status: Status) -> None:
-    (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.apply([Accepted(entry_of(proposal))])
-    await modify(text_store, [proposal], lambda entry: entry.model_copy(update={"status": status, "tags": ("tea",)}))
-    forgotten = await forget(text_store, proposal)
-    assert (forgotten.tombstone.status, forgotten.tombstone.version) == ("forgotten", 3)
-    assert forgotten.turn_ids == (proposal.turn.turn_id,)
-    assert await texts_logged(text_store, user) == [WORDLESS]
-    counted = await text_store.counts(user)
-    assert (counted.entries, counted.inactive) == (0, 1)
-
-
-async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h")), a_repeat(second, first.id)])
-    once = await forget(text_store, first, tomorrow())
-    assert await forget(text_store, first, tomorrow()) == once
-    assert await forget(text_store, first, None) == once
-    assert await text_store.get([first]) == {first.id: once.tombstone}
-    assert await suppressed(text_store, [entry_of(first, statement_hash="h")]) == {first.id}
-
-
 async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_store: TextStore, user: str) -> None:
-    proposals = await log_texts(text_store, user, "one", "two", "three")
-    await text_store.apply([Accepted(entry_of(proposal)) for proposal in proposals])
-    one, two, three = proposals
+    one, two, three = proposals = await log_texts(text_store, user, "one", "two", "three")
+    unsaid = an_entry(user)
+    await text_store.apply([*(Accepted(entry_of(proposal)) for proposal in proposals), Accepted(unsaid)])
     foreign = Key(a_user(), one.id)
-    forgotten = await text_store.forget([three, Key(user, "unknown"), foreign, two], until=None)
-    assert [f.tombstone.id for f in forgotten] == [three.id, two.id]
-    assert [f.turn_ids for f in forgotten] == [(three.turn.turn_id,), (two.turn.turn_id,)]
+    forgotten = await text_store.forget([three, Key(user, "unknown"), foreign, two, unsaid], until=None)
+    assert [f.tombstone.id for f in forgotten] == [three.id, two.id, unsaid.id]
+    assert [f.turn_ids for f in forgotten] == [(three.turn.turn_id,), (two.turn.turn_id,), ()]
     assert await text_store.forget([foreign], until=None) == []
     assert (await text_store.get([one]))[one.id].status == "active"
     assert await text_store.forget([], until=None) == []
-
-
-async def test_an_entry_that_nobody_said_is_forgotten_too(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user)])
-    forgotten = await forget(text_store, entry)
-    assert (forgotten.tombstone.text, forgotten.turn_ids) == ("", ())
-
-
-async def test_a_tombstone_is_not_merged_into(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.apply([Accepted(entry_of(first))])
-    await forget(text_store, first)
-    assert await text_store.apply([a_repeat(second, first.id)]) == []
-    assert await undecided_of(text_store, [second]) == [second]
-
-
-async def test_a_known_turn_that_is_logged_again_stays_without_words(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.apply([Accepted(entry_of(proposal))])
-    left = (await forget(text_store, proposal, tomorrow())).tombstone
-    await text_store.append([proposal.turn], [proposal])
-    await text_store.apply([Accepted(entry_of(proposal))])
-    assert await texts_logged(text_store, user) == [WORDLESS]
-    assert await text_store.get([proposal]) == {proposal.id: left}

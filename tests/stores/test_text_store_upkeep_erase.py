@@ -93,12 +93,8 @@ async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: s
     found = await text_store.count_remaining(user)
     assert found.keys() == unknown.keys()
     assert min(found.values()) > 0
-    other = a_user()
-    await a_memory(text_store, other)
+    await a_memory(text_store, a_user())
     assert await text_store.count_remaining(user) == found
-    await text_store.erase(user)
-    assert await text_store.count_remaining(user) == unknown
-    assert await text_store.count_remaining(other) == found
 
 
 async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
@@ -111,20 +107,6 @@ async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
     assert await empty_text_store.users(after="", limit=9) == ["ben"]
     assert await empty_text_store.counts() == await empty_text_store.counts("ben")
     assert len(await empty_text_store.export_log("ben", after=None, limit=50)) == len(proposals)
-
-
-async def test_an_erased_user_may_begin_anew(text_store: TextStore, user: str) -> None:
-    await a_memory(text_store, user)
-    await text_store.erase(user)
-    first, second = await log_proposals(text_store, user, 2)
-    decisions = [
-        Accepted(entry_of(p, statement_hash=f"{i}"), known_similar=frozenset()) for i, p in enumerate((first, second))
-    ]
-    assert len(await text_store.apply(decisions)) == 2
-    counted = await text_store.counts(user)
-    assert (counted.turns, counted.entries, counted.inactive, counted.undecided) == (2, 2, 0, 0)
-    hits = await text_store.search(Scope(user), "number", limit=9, filters=Filters())
-    assert {hit.id for hit in hits} == {first.id, second.id}
 
 
 async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(text_store: TextStore, user: str) -> None:
@@ -151,16 +133,15 @@ async def test_after_sweeping_nothing_is_left_to_sweep(empty_text_store: TextSto
     assert await seen(empty_text_store, user, proposals) == before
 
 
-@pytest.mark.parametrize("status", ["archived", "superseded", "forgotten"])
-async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str, status: Status) -> None:
+async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str) -> None:
     entries = await store_entries(text_store, [an_entry(user, persona_id=p) for p in (None, None, "guide")])
-    await modify(text_store, entries[1:], lambda entry: entry.model_copy(update={"status": status}))
+    await modify(text_store, entries[1:], lambda entry: entry.model_copy(update={"status": "superseded"}))
     counted = await text_store.counts(user)
     assert (counted.entries, counted.inactive) == (1, 2)
     await modify(text_store, entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
     counted = await text_store.counts(user)
     assert (counted.entries, counted.inactive) == (2, 1)
-    await store_entries(text_store, [an_entry(user, status=status)])
+    await store_entries(text_store, [an_entry(user, status="superseded")])
     assert (await text_store.counts(user)).inactive == 2
 
 

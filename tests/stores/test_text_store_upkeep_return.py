@@ -15,7 +15,6 @@ from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import (
     a_proposal,
-    a_repeat,
     a_turn,
     a_user,
     an_entry,
@@ -27,7 +26,6 @@ from tests.stores.builders import (
     outcomes_of,
     store_entries,
     suppressed,
-    texts_logged,
     tomorrow,
     undecided_of,
     yesterday,
@@ -48,17 +46,6 @@ async def test_the_same_statement_is_known_as_forgotten_until_then(text_store: T
     assert await suppressed(text_store, []) == set()
 
 
-async def test_without_a_time_the_statement_may_come_back(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "green tea")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
-    await forget(text_store, first, None)
-    again = entry_of(second, statement_hash="h")
-    assert await suppressed(text_store, [again]) == set()
-    assert await text_store.apply([Accepted(again, known_similar=frozenset())]) == [
-        Outcome(second.id, "stored", second.id)
-    ]
-
-
 async def test_the_longest_time_counts(text_store: TextStore, user: str) -> None:
     entries = await store_entries(text_store, [an_entry(user, statement_hash="h") for _ in range(3)])
     for entry, until in zip(entries, (yesterday(), tomorrow(), yesterday()), strict=True):
@@ -66,35 +53,19 @@ async def test_the_longest_time_counts(text_store: TextStore, user: str) -> None
     assert await suppressed(text_store, [entries[0].model_copy(update={"text": "again"})]) == {entries[0].id}
 
 
-async def test_a_statement_that_was_forgotten_meanwhile_is_not_accepted(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_texts(text_store, user, "green tea", "green tea", "red wine")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
-    await forget(text_store, first, tomorrow())
-    judged = Accepted(entry_of(second, statement_hash="h", speaker="Ben"), known_similar=frozenset())
-    other = Accepted(entry_of(third, statement_hash="h2"), known_similar=frozenset())
-    assert await text_store.apply([judged, other]) == [Outcome(third.id, "stored", third.id)]
-    assert await undecided_of(text_store, [second]) == [second]
-    assert await text_store.get([second]) == {}
-
-
-async def test_the_same_statement_elsewhere_is_accepted(text_store: TextStore, user: str) -> None:
-    (first,) = await log_texts(text_store, user, "green tea")
+async def test_a_statement_that_was_forgotten_meanwhile_is_accepted_only_elsewhere(
+    text_store: TextStore, user: str
+) -> None:
+    first, again = await log_texts(text_store, user, "green tea", "green tea")
     (at_work,) = await log_texts(text_store, user, "green tea", space="work")
     (of_another,) = await log_texts(text_store, a_user(), "green tea")
     await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, tomorrow())
-    decisions = [Accepted(entry_of(p, statement_hash="h"), known_similar=frozenset()) for p in (at_work, of_another)]
-    assert len(await text_store.apply(decisions)) == 2
-
-
-async def test_what_is_brought_from_elsewhere_is_accepted_whatever_was_forgotten(
-    text_store: TextStore, user: str
-) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "green tea")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
-    await forget(text_store, first, tomorrow())
-    decision = Accepted(entry_of(second, statement_hash="h"))
-    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
+    judged = [entry_of(p, statement_hash="h", speaker="Ben") for p in (again, at_work, of_another)]
+    settled = await text_store.apply([Accepted(entry, known_similar=frozenset()) for entry in judged])
+    assert settled == [Outcome(p.id, "stored", p.id) for p in (at_work, of_another)]
+    assert await undecided_of(text_store, [again]) == [again]
+    assert await text_store.get([again]) == {}
 
 
 async def test_what_is_refused_leaves_no_words_in_the_log(text_store: TextStore, user: str) -> None:
@@ -115,27 +86,6 @@ async def test_a_fact_that_is_refused_leaves_the_words_of_its_turn(text_store: T
     (record,) = await text_store.export_log(user, after=None, limit=9)
     assert record.turn == turn
     assert [decision.proposal.text for decision in record.proposals] == ["text 0", WORDLESS, "text 2"]
-
-
-async def test_a_refusal_that_comes_too_late_leaves_the_words(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.apply([Accepted(entry_of(proposal))])
-    assert [s.kind for s in await text_store.apply([Refused(proposal, "too late")])] == ["stored"]
-    assert await texts_logged(text_store, user) == ["green tea"]
-
-
-async def test_what_is_reopened_is_judged_again(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.apply([Accepted(entry_of(first)), a_repeat(second, first.id), Refused(third, "no")])
-    await text_store.reopen([second, third])
-    assert {p.id for p in await undecided_of(text_store, [first, second, third])} == {second.id, third.id}
-    assert await outcomes_of(text_store, [second, third]) == {}
-    counted = await text_store.counts(user)
-    assert (counted.entries, counted.merged, counted.refused, counted.undecided) == (1, 0, 0, 2)
-    assert await text_store.apply([Accepted(entry_of(second))]) == [Outcome(second.id, "stored", second.id)]
-    assert await text_store.apply([Refused(third, "again")]) == [Outcome(third.id, "refused", None, "again")]
-    counted = await text_store.counts(user)
-    assert (counted.entries, counted.merged, counted.refused, counted.undecided) == (2, 0, 1, 0)
 
 
 async def test_what_is_reopened_is_unfinished(empty_text_store: TextStore, user: str) -> None:
