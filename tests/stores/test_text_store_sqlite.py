@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sqlite3
 import stat
@@ -43,6 +42,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
     await store.apply([Accepted(entry)])
     before = await store.counts()
     await store.close()
+    assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in path.parent.iterdir()] == [(path.name, 0o600)]
     again = await SqliteTextStore.open(path)
     try:
         assert await again.counts() == before
@@ -52,16 +52,6 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
         await again.close()
-
-
-async def test_a_closed_store_leaves_one_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    await store_entries(store, [an_entry(user)])
-    await store.close()
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-async def test_only_the_owner_may_read_the_file(store: SqliteTextStore, path: Path) -> None:
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 @pytest.mark.parametrize(("synchronous", "level"), [("full", 2), ("normal", 1)])
@@ -116,28 +106,26 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
         await store.close()
 
 
-async def test_a_file_of_a_newer_version_is_refused(store: SqliteTextStore, path: Path) -> None:
-    await store.close()
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 999")
-    db.close()
-    with pytest.raises(UnusableFile, match="start the version that wrote it"):
-        await SqliteTextStore.open(path)
-
-
-async def test_the_database_of_another_program_is_refused(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE bookmarks (url TEXT)")
-    db.close()
-    with pytest.raises(UnusableFile, match="another program"):
-        await SqliteTextStore.open(path)
-
-
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
-    path.write_bytes(b"not a database " * 1000)
-    with pytest.raises(UnusableFile, match="restore a backup"):
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("PRAGMA user_version = 999", "start the version that wrote it"),
+        ("CREATE TABLE bookmarks (url TEXT)", "another program"),
+        (None, "restore a backup"),
+    ],
+    ids=["newer", "of another program", "no database"],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(path: Path, made: str | None, words: str) -> None:
+    if made is None:
+        path.write_bytes(b"not a database " * 1000)
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute(made)
+        db.close()
+    before = path.read_bytes()
+    with pytest.raises(UnusableFile, match=words):
         asyncio.run(SqliteTextStore.open(path))
-    assert path.read_bytes() == b"not a database " * 1000
+    assert path.read_bytes() == before
 
 
 async def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:
@@ -210,24 +198,6 @@ async def test_a_call_that_is_given_up_before_it_began_does_nothing(store: Sqlit
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
     assert (await store.counts(user)).entries == 500
-
-
-async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    secrets = [f"secretword{i}x" for i in range(400)]
-    entries = [an_entry(user, f"remember {s} please", tags=(f"tag{s}",), session_id="s") for s in secrets]
-    await store_entries(store, entries)
-    await modify(store, entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
-    forgotten = [entry for i, entry in enumerate(entries) if i % 3]
-    await modify(
-        store,
-        forgotten,
-        lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""}),
-    )
-    await store.close()
-    content = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in path.parent.iterdir()))
-    left = [secret for i, secret in enumerate(secrets) if i % 3 and secret.encode() in content]
-    assert left == []
-    assert b"secretword0x" in content
 
 
 _VISITOR = """

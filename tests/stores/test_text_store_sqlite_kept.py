@@ -1,4 +1,4 @@
-"""What is kept in memory of sessions is what the file says, whoever wrote to it."""
+"""What is kept in memory, of sessions and of entries read lately, is what the file says, whoever wrote to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EVERY_PERSONA
-from services.shared.stores.sqlite import SqliteTextStore, changelog, postings, privacy, search, sessions
+from services.shared.stores.sqlite import SqliteTextStore, changelog, postings, privacy, recent, search, sessions
 from services.shared.stores.sqlite.connection import connect
 from services.shared.stores.sqlite.keys import visible_scopes
 from services.shared.stores.sqlite.known_terms import KnownTerms
@@ -269,3 +269,78 @@ async def test_only_the_scopes_asked_last_are_kept(
     assert sqlite_store.sessions._weight <= sessions._MOST
     await sqlite_store.erase(users[0])
     assert not sqlite_store.sessions._held
+
+
+async def read(store: SqliteTextStore, *entries: Entry) -> list[Entry]:
+    return list((await store.get(entries)).values())
+
+
+async def test_an_entry_that_another_process_changed_forgot_erased_or_brought_again_is_read_anew(both: Stores) -> None:
+    here, there = both
+    user = a_user()
+    entry, other = await store_entries(here, [an_entry(user, "I like tea"), an_entry(user, "I like rain")])
+    assert await read(here, entry, other) == await read(here, entry, other) == [entry, other]
+    await modify(there, [entry], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    assert [found.tags for found in await read(here, entry)] == [("tools",)]
+    await forget(there, entry)
+    assert [(found.status, found.text) for found in await read(here, entry)] == [("forgotten", "")]
+    await there.erase(user)
+    assert await read(here, entry, other) == []
+    again = other.model_copy(update={"text": "I like coffee", "updated_at": other.updated_at.replace(microsecond=7)})
+    await store_entries(there, [again])
+    assert await read(here, other) == [again]
+
+
+async def test_an_entry_is_read_only_by_its_user_and_in_the_order_asked(sqlite_store: SqliteTextStore) -> None:
+    user = a_user()
+    first, second = await store_entries(sqlite_store, [an_entry(user, "I like tea"), an_entry(user, "I like rain")])
+    for _ in range(2):
+        assert await read(sqlite_store, second, first) == [second, first]
+        assert await read(sqlite_store, first.model_copy(update={"user_id": "somebody"}), second) == [second]
+
+
+async def test_few_are_kept_and_none_of_whoever_is_erased_here(
+    sqlite_store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "_MOST", 2)
+    user = a_user()
+    entries = await store_entries(sqlite_store, [an_entry(user, f"I like tea {number}") for number in range(5)])
+    assert await read(sqlite_store, *entries) == entries
+    assert len(sqlite_store.recent._held) == 2
+    await sqlite_store.erase(user)
+    assert not sqlite_store.recent._held
+
+
+async def test_a_change_is_told_by_the_log_as_far_as_it_reaches_back(
+    both: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = both
+    user = a_user()
+    changed, kept, *others = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(52)])
+    for rounds, held in ((1, True), (changelog.KEPT // 50 + 1, False)):
+        before, _ = await read(here, changed, kept)
+        await modify(there, [changed], lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        for _ in range(rounds):
+            await modify(there, others, lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        with monkeypatch.context() as patch:
+            if held:
+                patch.setattr(recent, "_BODIES", f"{recent._BODIES} WHERE entries.id <> '{kept.id}'")
+            (after, same) = await read(here, changed, kept)
+        assert (after.asked, same) == (before.asked + 1, kept)
+
+
+async def test_a_reader_of_an_older_state_sees_entries_as_they_were_then(both: Stores, path: Path) -> None:
+    here, there = both
+    user = a_user()
+    first, second, third = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(3)])
+    await read(here, second)
+    await modify(there, [third], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    older = connect(path, synchronous="normal")
+    older.execute("BEGIN")
+    assert older.execute("SELECT count(*) FROM entries").fetchone() == (3,)
+    await modify(there, [first], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    for _ in range(2):
+        assert [found.tags for found in await read(here, first)] == [("tools",)]
+        assert here.recent.read(older, [first.id, second.id]) == {first.id: first, second.id: second}
+        assert here.recent._held[first.id].entry.tags == ("tools",)
+    older.close()
