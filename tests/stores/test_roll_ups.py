@@ -84,14 +84,11 @@ async def test_a_space_is_looked_through_once_in_a_while_and_anew_when_its_setti
     assert await aged(made, user, Ages(roll_up_after=91), now=NOW + DAY / 2) == 1
 
 
-@pytest.mark.parametrize("replicas", [2, 5])
-async def test_replicas_that_look_at_the_same_moment_roll_up_once(
-    text_store: TextStore, user: str, replicas: int
-) -> None:
+async def test_replicas_that_look_at_the_same_moment_roll_up_once(text_store: TextStore, user: str) -> None:
     old = await say(text_store, user, *BREAD)
     vectors = await embedded(old)
-    done = await asyncio.gather(*(aged(replica(text_store, vectors), user) for _ in range(replicas)))
-    assert sorted(done) == [*[0] * (replicas - 1), 1]
+    done = await asyncio.gather(*(aged(replica(text_store, vectors), user) for _ in range(4)))
+    assert sorted(done) == [0, 0, 0, 1]
     assert set((await the_roll_up(text_store, user)).source_ids) == {one.id for one in old}
 
 
@@ -126,7 +123,7 @@ async def test_a_topic_is_rolled_up_on_request_after_a_preview_that_changes_noth
     assert await text_store.records(user, "rollup") == []
 
     (one,) = (await asked(made, user, "sourdough flour")).items
-    assert (one.state, one.sentences) == ("done", shown.items[0].sentences) or one.sentences
+    assert one.state == "done"
     assert [sentence.text for sentence in one.sentences] == [sentence.text for sentence in shown.items[0].sentences]
     assert len(await texts(text_store, user)) == 4
     assert (await asked(made, user, "sourdough flour")).items == ()

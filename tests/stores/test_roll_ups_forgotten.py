@@ -12,9 +12,11 @@ import pytest
 
 from contracts.ports import Accepted, Change, TextStore
 from contracts.v1.edits import UpdateRequest
+from contracts.v1.entries import Entry
 from services.curate.ageing import Ages
 from services.curate.edits import Editor
 from services.curate.retention import expire
+from services.curate.rollups import RollUps
 from services.shared.errors import Rejected
 from tests.stores.builders import log_of
 from tests.stores.rolling import (
@@ -35,6 +37,12 @@ from tests.stores.rolling import (
     the_roll_up,
 )
 from tests.unit.context.test_context_clusters import BREAD
+
+
+async def update(made: RollUps, entry: Entry, text: str, *, redact: bool = False) -> None:
+    """Say something else instead."""
+    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
+    await editor.update(UpdateRequest(user_id=entry.user_id, id=entry.id, text=text, redact=redact))
 
 
 async def test_of_a_forgotten_original_no_byte_stays_in_the_roll_up(text_store: TextStore, user: str) -> None:
@@ -106,9 +114,8 @@ async def test_what_is_too_old_goes_with_its_originals(text_store: TextStore, us
     vectors = await embedded(old)
     made = replica(text_store, vectors)
     await aged(made, user)
-    size = (await text_store.spaces(user))[0]
-    limits: dict[str, Any] = {"max_age": 100 * DAY, "of": size}
-    assert await expire(stores=made.stores, **limits) == 1
+    (size,) = await text_store.spaces(user)
+    assert await expire(stores=made.stores, max_age=100 * DAY, of=size) == 1
     assert "ourdough" not in await everything_of(text_store, user)
 
 
@@ -192,9 +199,7 @@ async def test_a_roll_up_that_is_redacted_leaves_nothing_of_its_originals(text_s
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
-    id_ = (await the_roll_up(text_store, user)).id
-    await editor.update(UpdateRequest(user_id=user, id=id_, text="I gave up baking", redact=True))
+    await update(made, await the_roll_up(text_store, user), "I gave up baking", redact=True)
     assert await texts(text_store, user) == ["I gave up baking"]
     told = await everything_of(text_store, user)
     assert "Clara" not in told
@@ -207,9 +212,7 @@ async def test_of_a_roll_up_whose_text_was_changed_nothing_stays_when_an_origina
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
-    one = await the_roll_up(text_store, user)
-    await editor.update(UpdateRequest(user_id=user, id=one.id, text=f"Mine now: {NEWS}"))
+    await update(made, await the_roll_up(text_store, user), f"Mine now: {NEWS}")
     assert (await the_roll_up(text_store, user)).line_sources == ()
     await forget(made, old[-1])
     assert sorted(await texts(text_store, user)) == sorted(BREAD)

@@ -215,8 +215,6 @@ async def test_what_somebody_asked_to_keep_stays_and_is_a_conflict(
         (Relation(0.1, 0.2, 0, 0.7), False, True),
         (Relation(0.1, 0.4, 0, 0.5), False, False),
         (Relation(0, 0.1, 0.8, 0.1), True, True),
-        (Relation(0, 0.1, 0.8, 0.1), False, False),
-        (Relation(0, 0.5, 0.4, 0.1), True, False),
     ],
 )
 async def test_what_may_be_a_change_or_contradicts_is_flagged_and_both_stay(

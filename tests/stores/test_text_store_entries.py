@@ -1,4 +1,4 @@
-"""Entries: read, changed one version at a time, found when they are stuck."""
+"""Entries: read, changed one version at a time, found when they are stuck, too many or too old."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Accepted, Change, EmbeddingIdentity, Filters, Key, Outcome, Refused, Scope, Stuck, TextStore
+from contracts.ports import (
+    Accepted,
+    Change,
+    EmbeddingIdentity,
+    Filters,
+    Key,
+    Outcome,
+    Refused,
+    Scope,
+    SpaceSize,
+    Stuck,
+    TextStore,
+)
 from contracts.v1.entries import Entity, Entry, Scores
 from tests.stores.builders import (
     NOON,
@@ -249,3 +261,84 @@ async def test_what_was_changed_meanwhile_is_not_removed(text_store: TextStore, 
     (changed,) = await modify(text_store, [entry], counted)
     assert await text_store.remove([entry, an_entry(user, id="unknown")]) == {entry.id, "unknown"}
     assert await text_store.get([entry]) == {entry.id: changed}
+
+
+async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str) -> None:
+    entries = await store_entries(text_store, [an_entry(user, persona_id=p) for p in (None, None, "guide")])
+    await modify(text_store, entries[1:], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (1, 2)
+    await modify(text_store, entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (2, 1)
+    await store_entries(text_store, [an_entry(user, status="superseded")])
+    assert (await text_store.counts(user)).inactive == 2
+
+
+async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextStore) -> None:
+    await store_entries(empty_text_store, [an_entry("ann", persona_id=p) for p in (None, "guide", "guide", "tutor")])
+    await store_entries(empty_text_store, [an_entry("ann", space="work") for _ in range(2)])
+    await store_entries(empty_text_store, [an_entry("ben", space="work") for _ in range(3)])
+    archived = await store_entries(empty_text_store, [an_entry("ben") for _ in range(5)])
+    await modify(empty_text_store, archived[1:], lambda entry: entry.model_copy(update={"status": "archived"}))
+    fullest = [SpaceSize("ann", "default", 4), SpaceSize("ben", "work", 3), SpaceSize("ann", "work", 2)]
+    assert await empty_text_store.over_capacity(cap=1, limit=9) == fullest
+    assert await empty_text_store.over_capacity(cap=1, limit=2) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=2, limit=9) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=4, limit=9) == []
+    assert await empty_text_store.over_capacity(cap=1, limit=9, but=["ann", "zoe"]) == fullest[1:2]
+    assert await empty_text_store.spaces("ann") == [fullest[0], fullest[2]]
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 1), fullest[1]]
+    await modify(empty_text_store, archived[:1], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 0), fullest[1]]
+    await empty_text_store.forget(archived, until=None)
+    assert await empty_text_store.spaces("ben") == [fullest[1]]
+    assert await empty_text_store.spaces("zoe") == []
+
+
+async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store: TextStore) -> None:
+    ann, ben = a_session("ann", list("abcdef")), a_session("ben", list("xy"), space="work", persona_id="guide")
+    ann[1] = ann[1].model_copy(update={"pinned": True})
+    ann[2] = ann[2].model_copy(update={"manually_saved": True})
+    await store_entries(empty_text_store, [*ann, ben[1]])
+    await modify(empty_text_store, [ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    before = NOON + minutes(5)
+    oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[3].id), Key("ann", ann[4].id)]
+    assert await empty_text_store.expired(before=before, limit=9) == oldest
+    assert await empty_text_store.expired(before=before, limit=2) == oldest[:2]
+    assert await empty_text_store.expired(before=NOON, limit=9) == []
+    assert await empty_text_store.expired(before=before, limit=9, but=["ann"]) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == [oldest[0], *oldest[2:]]
+    assert await empty_text_store.expired(before=before, limit=1, of=("ben", "work")) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ben", "default")) == []
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
+    assert await empty_text_store.expired(before=before, limit=9) == oldest[:3]
+    await modify(empty_text_store, [ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
+    await modify(empty_text_store, [ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
+    oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]
+    assert sorted(await empty_text_store.expired(before=NOON + minutes(2), limit=9)) == sorted(oldest)
+
+
+async def test_what_stands_behind_a_roll_up_is_not_aged_while_it_does(empty_text_store: TextStore) -> None:
+    original, before = an_entry("ann", created_at=NOON), NOON + minutes(1)
+    behind = {"status": "archived", "rolled_up_into": "r"}
+    in_use = {"status": "active", "rolled_up_into": None}
+    (original,) = await store_entries(empty_text_store, [original])
+    for now, expected in ((behind, []), (in_use, [Key("ann", original.id)]), (behind, [])):
+        await modify(empty_text_store, [original], lambda entry: entry.model_copy(update=now))  # noqa: B023
+        assert await empty_text_store.expired(before=before, limit=9) == expected
+        assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == expected
+
+
+async def test_everybodys_active_entries_are_gone_through_in_order(empty_text_store: TextStore) -> None:
+    users = [f"user-{i % 3}" for i in range(9)]
+    entries = await store_entries(empty_text_store, [an_entry(user, space=f"s-{user}") for user in users])
+    retired, forgotten, *active = sorted(entries, key=lambda entry: entry.id)
+    await modify(empty_text_store, [retired], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await empty_text_store.forget([forgotten], until=None)
+    found: list[Entry] = []
+    while page := await empty_text_store.scan(after=found[-1].id if found else "", limit=3):
+        found += page
+    assert found == active
+    assert await empty_text_store.scan(after=active[2].id, limit=2) == active[3:5]

@@ -232,18 +232,6 @@ async def test_the_terms_asked_last_are_kept_within_a_bound(sqlite_store: Sqlite
     assert known.size == 10
 
 
-async def test_many_are_read_at_once(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = a_user()
-    entries = await many(both[0], user)
-    await modify(both[0], entries[20:40], lambda entry: entry.model_copy(update={"status": "archived"}))
-    monkeypatch.setattr(sessions, "_ROWS", sessions._ROWS.replace("json_each(?)", "json_each(?) LIMIT 0 --"))
-    layout = await both[1].readers.run(lambda db: Layout(visible_scopes(db, Scope(user, persona_id=EVERY_PERSONA))))
-    _, order = await both[1].readers.run(lambda db: both[1].sessions.of(db, layout))
-    assert order.row.size == sum(e.session_id is not None for e in entries[:20] + entries[40:])
-    monkeypatch.undo()
-    await assert_kept_as_written(both, user)
-
-
 async def test_neighbours_of_many_are_those_of_each(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     user = a_user()
     entries = await many(both[0], user)

@@ -40,14 +40,6 @@ async def test_removing_twice_or_the_unknown_is_no_error(store: VectorStore, sco
     assert await store.count(scope.user_id) == 1
 
 
-async def test_storing_the_same_point_again_changes_nothing(store: VectorStore, scope: Scope) -> None:
-    point = a_point(scope, towards(1))
-    await store.upsert([point, point])
-    await store.upsert([point])
-    assert await found(store, scope) == [point.entry.id]
-    assert await store.count(scope.user_id) == 1
-
-
 async def test_the_same_version_may_replace_its_vector(store: VectorStore, scope: Scope) -> None:
     point = a_point(scope, towards(0, 1), version=4)
     await store.upsert([point])

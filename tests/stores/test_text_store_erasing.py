@@ -1,8 +1,9 @@
-"""The mark of an erasure is recorded exactly, and without it nothing is removed; erasing is done in steps."""
+"""Erasing a user: all of one and nothing of others, in steps, under a mark that is recorded exactly."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,13 +12,143 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.ports import EmbeddingIdentity, Erasure, TextStore
+from contracts.ports import (
+    Accepted,
+    Decision,
+    EmbeddingIdentity,
+    Erasure,
+    Filters,
+    Record,
+    Refused,
+    Scope,
+    Selection,
+    TextStore,
+)
+from contracts.v1.entries import Status
+from contracts.v1.turns import Proposal
 from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
 from services.shared.stores.opensearch import privacy as on_opensearch
 from services.shared.stores.sqlite import SqliteTextStore, privacy
-from tests.stores.builders import NOON, a_user, log_proposals
+from tests.polling import eventually
+from tests.stores.builders import (
+    NOON,
+    a_repeat,
+    a_user,
+    entry_of,
+    log_proposals,
+    outcomes_of,
+    similar_to,
+    suppressed,
+    tomorrow,
+    undecided_of,
+)
+from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
+
+
+async def a_memory(store: TextStore, user: str) -> list[Proposal]:
+    """Something of everything: stored, repeated, refused, undecided, archived, forgotten, in two spaces; a record."""
+    at_work = await log_proposals(store, user, 2, space="work", speaker="Anna")
+    proposals = [*await log_proposals(store, user, 6), *at_work]
+    stored, repeat, refused, forgotten, archived, _, *_ = proposals
+    known: dict[str, Any] = {"statement_hash": "h", "minhash_bands": ("b1", "b2"), "tags": ("numbers",)}
+    entries = [entry_of(p, **known) for p in (stored, forgotten, archived, *at_work)]
+    await store.apply([Accepted(entry) for entry in entries])
+    await store.apply([a_repeat(repeat, stored.id), Refused(refused, "no")])
+    await store.forget([forgotten], until=tomorrow())
+    await modify(store, [archived], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await store.put_record(Record(user, "settings", "*", {"soft_cap": 9}, NOON), held=None)
+    return proposals
+
+
+async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
+    """All that anybody can see of a user."""
+    queries = [entry_of(p, statement_hash="h", minhash_bands=("b1",)) for p in proposals]
+    entries = [entry_of(p, statement_hash="h") for p in proposals]
+    spaces = [Scope(user), Scope(user, "work")]
+    hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
+    statuses: tuple[Status, ...] = ("active", "archived", "superseded", "forgotten")
+    return {
+        "entries": list((await store.get(proposals)).values()),
+        "outcomes": list((await outcomes_of(store, proposals)).values()),
+        "undecided": await undecided_of(store, proposals),
+        "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
+        "near": list((await store.neighbours(proposals, reach=2)).values()),
+        "similar": [[entry.id for entry in found] for found in await similar_to(store, *queries)],
+        "pages": [await store.page(Selection(user, status=s), limit=50, cursor=None) for s in statuses],
+        "forgotten": await suppressed(store, entries),
+        "counts": await store.counts(user),
+        "logged": await store.export_log(user, after=None, limit=50),
+        "kept": await store.export_entries(user, after=None, limit=50),
+    }
+
+
+async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: TextStore) -> None:
+    gone, stays, newcomer = a_user(), a_user(), a_user()
+    erased, others = await a_memory(text_store, gone), await a_memory(text_store, stays)
+    before = await seen(text_store, stays, others)
+    assert any((await text_store.count_remaining(gone)).values())
+    await text_store.erase(gone)
+    assert await seen(text_store, stays, others) == before
+    nothing = await seen(text_store, newcomer, [])
+    left = await seen(text_store, gone, erased)
+    assert {what: _flat(found) for what, found in left.items()} == {what: _flat(f) for what, f in nothing.items()}
+    assert set((await text_store.count_remaining(gone)).values()) == {0}
+
+
+def _flat(found: object) -> object:
+    """Empty lists of how many ever are one empty list."""
+    return [] if isinstance(found, list) and not any(found) else found
+
+
+async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: str) -> None:
+    unknown = await text_store.count_remaining(user)
+    assert unknown
+    assert set(unknown.values()) == {0}
+    await a_memory(text_store, user)
+    found = await text_store.count_remaining(user)
+    assert found.keys() == unknown.keys()
+    assert min(found.values()) > 0
+    await a_memory(text_store, a_user())
+    assert await text_store.count_remaining(user) == found
+
+
+async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
+    await a_memory(empty_text_store, "ann")
+    proposals = await a_memory(empty_text_store, "ben")
+    assert await empty_text_store.users(after="", limit=9) == ["ann", "ben"]
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("nobody")
+    assert await empty_text_store.users(after="", limit=9) == ["ben"]
+    assert await empty_text_store.counts() == await empty_text_store.counts("ben")
+    assert len(await empty_text_store.export_log("ben", after=None, limit=50)) == len(proposals)
+
+
+async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(text_store: TextStore, user: str) -> None:
+    first, second, third = await log_proposals(text_store, user, 3)
+    await text_store.apply([Accepted(entry_of(first), known_similar=frozenset())])
+    await text_store.erase(user)
+    judged: list[Decision] = [
+        Accepted(entry_of(second), known_similar=frozenset()),
+        a_repeat(third, first.id),
+        Refused(third, "no"),
+    ]
+    assert await text_store.apply(judged) == []
+    assert set((await text_store.count_remaining(user)).values()) == {0}
+
+
+@pytest.mark.timeout(120)
+async def test_after_sweeping_nothing_is_left_to_sweep(empty_text_store: TextStore, user: str) -> None:
+    proposals = await a_memory(empty_text_store, user)
+    await eventually(empty_text_store.compact, bool, within=50)  # a cluster keeps what it removed for half a minute
+    assert await empty_text_store.compact()
+    before = await seen(empty_text_store, user, proposals)
+    await empty_text_store.erase(a_user())
+    await eventually(empty_text_store.compact, bool, within=50)  # a cluster keeps what it removed for half a minute
+    assert await seen(empty_text_store, user, proposals) == before
+
 
 LATER = NOON + timedelta(hours=1)
 
