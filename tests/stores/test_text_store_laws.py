@@ -1,17 +1,17 @@
-"""A law that holds for every history: doing everything twice is doing it once."""
+"""Laws of every history: whatever is said, settled, forgotten, reopened or erased, and be it done twice, it adds up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, TextStore
-from contracts.v1.entries import Entry, Status
-from contracts.v1.turns import LoggedTurn
+from contracts.ports import Accepted, Filters, Refused, Scope, StageCounts, TextStore
+from contracts.v1.entries import Entry
+from contracts.v1.turns import WORDLESS, Proposal
 from tests.sizes import sized
 from tests.stores.builders import (
     NOON,
@@ -23,101 +23,223 @@ from tests.stores.builders import (
     minutes,
     outcomes_of,
     similar_to,
+    suppressed,
+    tomorrow,
     undecided_of,
 )
 from tests.stores.changing import modify
 
-TEXTS = ("green tea", "black tea with lemon", "it rains in Ghent", "green Ghent")
+LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+TURNS = 6
+STATEMENTS = ("green tea", "black tea with lemon", "it rains in Ghent")
+
+Kind = Literal["log", "accept", "judge", "merge", "refuse", "forget", "reopen", "archive", "erase"]
+KINDS: tuple[Kind, ...] = ("log", "log", "log", "accept", "judge", "judge", "merge", "refuse", "forget", "reopen")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into."""
+    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into, or 0 and 1 say how."""
 
-    kind: Literal["log", "accept", "merge", "refuse", "retire", "revive", "tag"]
+    kind: Kind
     turn: int
     onto: int
 
 
 STEPS = st.builds(
-    Step,
-    st.sampled_from(["log", "log", "accept", "accept", "merge", "refuse", "retire", "revive", "tag"]),
-    st.integers(0, 5),
-    st.integers(0, 5),
+    Step, st.sampled_from((*KINDS, *KINDS, "archive", "erase")), st.integers(0, TURNS - 1), st.integers(0, TURNS - 1)
 )
-HISTORIES = st.lists(st.lists(STEPS, min_size=1, max_size=5), max_size=6)
+HISTORIES = st.lists(STEPS, max_size=20)
 
 
-def turn_number(user: str, number: int) -> LoggedTurn:
+def proposal_of(user: str, number: int) -> Proposal:
+    text = STATEMENTS[number % len(STATEMENTS)]
     moment = NOON + minutes(number)
-    return a_turn(user, TEXTS[number % len(TEXTS)], turn_id=str(number), created_at=moment, session_id=f"{user}-s")
+    return a_proposal(a_turn(user, text, turn_id=str(number), created_at=moment, session_id=f"{user}-s"))
 
 
-def verdict_of(step: Step, user: str) -> Decision:
-    proposal = a_proposal(turn_number(user, step.turn))
-    if step.kind == "accept":
-        return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
-    if step.kind == "merge":
-        return a_repeat(proposal, a_proposal(turn_number(user, step.onto)).id)
-    return Refused(proposal, "a reason")
+def candidate(proposal: Proposal, number: int) -> Entry:
+    return entry_of(proposal, statement_hash=STATEMENTS[number % len(STATEMENTS)])
 
 
-def proposal_id(decision: Decision) -> str:
-    return decision.entry.id if isinstance(decision, Accepted) else decision.proposal.id
+@dataclass
+class Model:
+    """What a memory should hold, by the number of the turn."""
+
+    outcomes: dict[int, str | None] = field(default_factory=dict)
+    canonical: dict[int, int] = field(default_factory=dict)
+    statuses: dict[int, str] = field(default_factory=dict)
+    wordless: set[int] = field(default_factory=set)
+    refused_statements: set[int] = field(default_factory=set)
+
+    def after(self, step: Step) -> Model:
+        """The model once this has happened, too."""
+        if step.kind == "erase":
+            return Model()
+        if self.outcomes.get(step.turn, "unheard") is None:
+            self._settle(step)
+        else:
+            self._change(step)
+        return self
+
+    def _settle(self, step: Step) -> None:
+        """What may happen to a proposal without an outcome."""
+        number = step.turn
+        match step.kind:
+            case "accept":
+                self._accept(number)
+            case "judge" if number % len(STATEMENTS) not in self.refused_statements and not self._alike(number):
+                self._accept(number)
+            case "merge" if self.statuses.get(step.onto) == "active":
+                self.outcomes[number], self.canonical[number] = "merged", step.onto
+            case "refuse":
+                self.outcomes[number] = "refused"
+                self.wordless.add(number)
+
+    def _change(self, step: Step) -> None:
+        """What may happen to one that has an outcome, or that is not logged yet."""
+        number = step.turn
+        match step.kind:
+            case "log":
+                self.outcomes.setdefault(number, None)
+            case "forget" if self.statuses.get(number, "forgotten") != "forgotten":
+                self._forget(number, until=step.onto % 2 == 0)
+            case "reopen" if self.outcomes.get(number) in ("merged", "refused"):
+                self.outcomes[number] = None
+                self.canonical.pop(number, None)
+            case "archive" if self.statuses.get(number) == "active":
+                self.statuses[number] = "archived"
+
+    def _accept(self, number: int) -> None:
+        self.outcomes[number], self.statuses[number] = "stored", "active"
+
+    def _alike(self, number: int) -> list[int]:
+        same = range(number % len(STATEMENTS), TURNS, len(STATEMENTS))
+        return [other for other in same if self.statuses.get(other) == "active"]
+
+    def _forget(self, number: int, *, until: bool) -> None:
+        self.statuses[number] = "forgotten"
+        self.wordless |= {number, *(other for other, canonical in self.canonical.items() if canonical == number)}
+        if until:
+            self.refused_statements.add(number % len(STATEMENTS))
+
+    def counted(self) -> tuple[int, ...]:
+        outcomes, statuses = list(self.outcomes.values()), list(self.statuses.values())
+        decided = (outcomes.count("merged"), outcomes.count("refused"), outcomes.count(None))
+        return len(outcomes), statuses.count("active"), len(statuses) - statuses.count("active"), *decided
 
 
-def changed_to(step: Step, entry: Entry) -> Entry | None:
-    """A change that is its own repetition: done again, it changes nothing."""
-    if step.kind == "tag":
-        tags = tuple(dict.fromkeys((*entry.tags, "tagged")))
-        return None if tags == entry.tags else entry.model_copy(update={"tags": tags})
-    status: Status = "archived" if step.kind == "retire" else "active"
-    return None if entry.status == status else entry.model_copy(update={"status": status})
+async def carry_out(store: TextStore, user: str, step: Step) -> None:
+    proposal, onto = proposal_of(user, step.turn), proposal_of(user, step.onto)
+    match step.kind:
+        case "log":
+            await store.append([proposal.turn], [proposal])
+        case "accept" if await undecided_of(store, [proposal]):
+            await store.apply([Accepted(candidate(proposal, step.turn))])
+        case "judge":
+            await store.apply([Accepted(candidate(proposal, step.turn), known_similar=frozenset())])
+        case "merge":
+            await store.apply([a_repeat(proposal, onto.id)])
+        case "refuse":
+            await store.apply([Refused(proposal, "a reason")])
+        case "forget":
+            until = tomorrow() if step.onto % 2 == 0 else None
+            once = await store.forget([proposal], until=until)
+            assert await store.forget([proposal], until=None) == once
+        case "reopen":
+            await store.reopen([proposal])
+        case "archive":
+            await modify(store, [proposal], archived)
+        case "erase":
+            await store.erase(user)
 
 
-async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: int) -> None:
-    """Log, then settle, then change; each call so many times.
+def archived(entry: Entry) -> Entry | None:
+    return entry.model_copy(update={"status": "archived"}) if entry.status == "active" else None
 
-    A merge into an entry that is not there stays open and may succeed later, so it is not repeated.
-    """
-    turns = [turn_number(user, step.turn) for step in steps if step.kind == "log"]
-    decisions = [verdict_of(step, user) for step in steps if step.kind in ("accept", "merge", "refuse")]
-    for _ in range(times):
-        await store.append(turns, [a_proposal(turn) for turn in turns])
-    settled = {result.proposal_id for result in await store.apply(decisions)}
-    for _ in range(times - 1):
-        await store.apply([decision for decision in decisions if proposal_id(decision) in settled])
-    for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
-        named = a_proposal(turn_number(user, step.turn))
-        for _ in range(times):
-            await modify(store, [named], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
+
+def figures(counted: StageCounts) -> tuple[int, ...]:
+    return (
+        counted.turns,
+        counted.entries,
+        counted.inactive,
+        counted.merged,
+        counted.refused,
+        counted.undecided,
+    )
+
+
+@LAWS
+@given(history=HISTORIES)
+async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextStore, history: Sequence[Step]) -> None:
+    user, model = a_user(), Model()
+    for step in history:
+        model = model.after(step)
+        await carry_out(text_store, user, step)
+    proposals = {proposal_of(user, number).id: number for number in range(TURNS)}
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    counted = await text_store.counts(user)
+    assert figures(counted) == model.counted()
+    decided = counted.entries + counted.inactive + counted.merged + counted.refused
+    assert decided + counted.undecided == counted.turns
+    outcomes = {proposals[id_]: settled.kind for id_, settled in (await outcomes_of(text_store, asked)).items()}
+    assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
+    undecided = {proposals[proposal.id] for proposal in await undecided_of(text_store, asked)}
+    assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
+    statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.get(asked)).items()}
+    assert statuses == model.statuses
+    log = await text_store.export_log(user, after=None, limit=50)
+    assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
+    barred = {number for number in range(TURNS) if number % len(STATEMENTS) in model.refused_statements}
+    candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    assert {proposals[id_] for id_ in await suppressed(text_store, candidates)} == barred
 
 
 async def everything(store: TextStore, user: str) -> dict[str, object]:
-    """All that can be seen of a user, with turn numbers in place of ids."""
-    names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
-    keys = [Key(user, id_) for id_ in names]
-    entries = await store.get(keys)
-    outcomes = await outcomes_of(store, keys)
-    hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
-    near = await store.neighbours(keys, reach=2)
-    alike = await similar_to(store, *entries.values())
+    """All that can be seen of a user, with turn numbers in place of ids, and without moments of change."""
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    names = {proposal.id: number for number, proposal in enumerate(asked)}
+    entries, outcomes = await store.get(asked), await outcomes_of(store, asked)
+    hits = await store.search(Scope(user), "green tea lemon ghent", limit=50, filters=Filters())
+    near = await store.neighbours(asked, reach=2)
+    candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    log = await store.export_log(user, after=None, limit=50)
     return {
-        "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
+        "entries": {names[i]: (e.text, e.status, e.version, e.repeat_count) for i, e in entries.items()},
         "outcomes": {names[i]: (o.kind, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
-        "undecided": [names[proposal.id] for proposal in await undecided_of(store, keys)],
+        "undecided": [names[proposal.id] for proposal in await undecided_of(store, asked)],
         "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
         "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
-        "alike": [[names[entry.id] for entry in group] for group in alike],
+        "alike": [[names[entry.id] for entry in group] for group in await similar_to(store, *candidates)],
+        "log": [(record.turn.turn_id, record.turn.text, record.turn.redacted) for record in log],
+        "forgotten": {names[id_] for id_ in await suppressed(store, candidates)},
         "counts": await store.counts(user),
+        "traces": await store.count_remaining(user),
     }
 
 
-@settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@LAWS
 @given(history=HISTORIES)
-async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: list[list[Step]]) -> None:
+async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: Sequence[Step]) -> None:
     once, twice = a_user(), a_user()
-    for steps in history:
-        await carry_out(text_store, once, steps, times=1)
-        await carry_out(text_store, twice, steps, times=2)
+    for step in history:
+        for user in (once, twice, twice):
+            await carry_out(text_store, user, step)
     assert await everything(text_store, twice) == await everything(text_store, once)
+
+
+@LAWS
+@given(mine=HISTORIES, others=HISTORIES)
+async def test_erasing_somebody_touches_nobody_else(
+    text_store: TextStore, mine: Sequence[Step], others: Sequence[Step]
+) -> None:
+    me, other = a_user(), a_user()
+    for user, history in ((me, mine), (other, others)):
+        for step in history:
+            await carry_out(text_store, user, step)
+    before = await everything(text_store, me)
+    await text_store.erase(other)
+    assert await everything(text_store, me) == before
+    assert set((await text_store.count_remaining(other)).values()) == {0}
+    assert figures(await text_store.counts(other)) == (0,) * 6
