@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +22,7 @@ from contracts.ports import (
     SpaceSize,
     Stuck,
     TextStore,
+    Unavailable,
 )
 from contracts.v1.entries import Entity, Entry, Scores
 from tests.stores.builders import (
@@ -190,6 +193,18 @@ async def test_entries_are_counted_by_stage(empty_text_store: TextStore, user: s
     assert (counted.turns, counted.entries, counted.unenriched, counted.unembedded) == (2, 3, 1, 2)
     everybody = await empty_text_store.counts()
     assert (everybody.turns, everybody.entries, everybody.unenriched, everybody.unembedded) == (2, 4, 2, 3)
+
+
+async def test_a_closed_store_is_unavailable_and_closes_twice(
+    open_text_store: Callable[[Path], Awaitable[TextStore]], tmp_path: Path
+) -> None:
+    store = await open_text_store(tmp_path)
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.counts()
+    with pytest.raises(Unavailable, match="closed"):
+        await store_entries(store, [an_entry("ann")])
 
 
 async def test_the_identity_of_the_embedding_is_remembered(empty_text_store: TextStore) -> None:

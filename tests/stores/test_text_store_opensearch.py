@@ -163,23 +163,6 @@ async def test_an_id_of_another_user_cannot_be_taken(opensearch_url: str, user: 
         assert await store.get([entry]) == {entry.id: entry}
 
 
-async def test_users_whose_ids_look_like_routing_keep_their_entries(store: OpenSearchTextStore, user: str) -> None:
-    entries = [an_entry(f"{user}{end}", "tea") for end in (",a", "a,b", " ", "%2C", "é\x00", "/../")]
-    await store_entries(store, entries)
-    for entry in entries:
-        hits = await store.search(Scope(entry.user_id), "tea", limit=9, filters=Filters())
-        assert [hit.id for hit in hits] == [entry.id]
-        assert (await store.counts(entry.user_id)).entries == 1
-
-
-async def test_a_closed_store_is_unavailable(opensearch_url: str, opensearch_prefix: str) -> None:
-    store = await open_at(opensearch_url, opensearch_prefix)
-    await store.close()
-    await store.close()
-    with pytest.raises(Unavailable, match="closed"):
-        await store.counts()
-
-
 def answering(status: int, body: str, kind: str = "application/json") -> bytes:
     head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
     return (head + body).encode()

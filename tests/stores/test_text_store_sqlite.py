@@ -25,7 +25,6 @@ from tests.stores.builders import (
     store_entries,
     undecided_of,
 )
-from tests.stores.changing import modify
 
 
 @pytest.fixture
@@ -106,40 +105,29 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
         await store.close()
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        ("PRAGMA user_version = 999", "start the version that wrote it"),
-        ("CREATE TABLE bookmarks (url TEXT)", "another program"),
-        (None, "restore a backup"),
-    ],
-    ids=["newer", "of another program", "no database"],
-)
-def test_a_file_that_is_not_ours_is_refused_and_left_alone(path: Path, made: str | None, words: str) -> None:
-    if made is None:
-        path.write_bytes(b"not a database " * 1000)
-    else:
-        with sqlite3.connect(path) as db:
-            db.execute(made)
+async def test_files_of_a_newer_version_or_another_program_are_refused(store: SqliteTextStore, path: Path) -> None:
+    await store.close()
+    other = path.with_name("bookmarks")
+    for file, statement in ((path, "PRAGMA user_version = 999"), (other, "CREATE TABLE bookmarks (url TEXT)")):
+        with sqlite3.connect(file) as db:
+            db.execute(statement)
         db.close()
-    before = path.read_bytes()
-    with pytest.raises(UnusableFile, match=words):
+    with pytest.raises(UnusableFile, match="start the version that wrote it"):
+        await SqliteTextStore.open(path)
+    with pytest.raises(UnusableFile, match="another program"):
+        await SqliteTextStore.open(other)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"not a database " * 1000)
+    with pytest.raises(UnusableFile, match="restore a backup"):
         asyncio.run(SqliteTextStore.open(path))
-    assert path.read_bytes() == before
+    assert path.read_bytes() == b"not a database " * 1000
 
 
 async def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="data folder"):
         await SqliteTextStore.open(tmp_path / "missing" / "memory.sqlite3")
-
-
-async def test_a_closed_store_is_unavailable(store: SqliteTextStore) -> None:
-    await store.close()
-    await store.close()
-    with pytest.raises(Unavailable, match="closed"):
-        await store.counts()
-    with pytest.raises(Unavailable, match="closed"):
-        await modify(store, [], lambda entry: entry)
 
 
 async def test_a_file_that_another_process_holds_is_unavailable_until_it_is_let_go(
@@ -168,18 +156,6 @@ async def test_a_full_disk_is_unavailable_and_loses_nothing(store: SqliteTextSto
         await store_entries(store, [an_entry(user, f"{i} " * 500) for i in range(300)])
     assert (await store.counts(user)).entries == 1
     assert await store.get([kept]) == {kept.id: kept}
-
-
-async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    other = await SqliteTextStore.open(path)
-    try:
-        for i in range(4):
-            await store_entries((store, other)[i % 2], [an_entry(user, f"tea {i}", id=f"{user}-{i}")])
-        for reader in (store, other):
-            hits = await reader.search(Scope(user), "tea", limit=9, filters=Filters())
-            assert {hit.id for hit in hits} == {f"{user}-{i}" for i in range(4)}
-    finally:
-        await other.close()
 
 
 async def test_calls_that_wait_share_a_commit_and_keep_their_own_failures(store: SqliteTextStore, user: str) -> None:

@@ -79,14 +79,6 @@ async def test_who_was_erased_is_in_no_byte(store: SqliteTextStore, path: Path) 
     assert found(path, "keptword7x")
 
 
-async def test_many_small_secrets_among_what_stays_are_gone(store: SqliteTextStore, path: Path) -> None:
-    entries = await fill(store, "secretword", 400)
-    await spread_and_forget(store, entries)
-    assert left_of(path, entries) == list(range(400))
-    assert await store.compact()
-    assert left_of(path, entries) == list(range(0, 400, 3))
-
-
 async def test_a_speaker_of_what_is_still_remembered_stays(store: SqliteTextStore, path: Path, user: str) -> None:
     entries = [an_entry(user, f"text {i}", speaker="Zenobia", statement_hash=f"h{i}") for i in range(2)]
     await store_entries(store, entries)

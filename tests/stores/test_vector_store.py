@@ -15,7 +15,6 @@ from contracts.ports import Filters, Scope, VectorStore
 from contracts.v1.entries import Saying
 from contracts.v1.turns import EVERY_PERSONA
 from tests.stores.vector_builders import (
-    DIMENSIONS,
     LONG_AGO,
     a_point,
     cosines_of,
@@ -35,18 +34,6 @@ async def test_nearest_points_come_first_with_their_cosine(store: VectorStore, s
     hits = await store.search(scope, towards(1), limit=3, filters=Filters())
     assert [hit.id for hit in hits] == ids(points)[:3]
     assert [hit.cosine for hit in hits] == pytest.approx([1.0, 0.894, 0.707], abs=2e-3)
-
-
-async def test_ranking_of_many_points_is_that_of_exact_cosines(store: VectorStore, scope: Scope) -> None:
-    rows = np.random.default_rng(7).normal(size=(400, DIMENSIONS)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    points = [a_point(scope, row) for row in rows]
-    await store.upsert(points)
-    for query in rows[:10]:
-        hits = await store.search(scope, query, limit=50, filters=Filters())
-        exact = dict(zip(ids(points), rows @ query, strict=True))
-        assert [hit.cosine for hit in hits] == pytest.approx(sorted(exact.values(), reverse=True)[:50], abs=2e-3)
-        assert all(abs(exact[hit.id] - hit.cosine) < 2e-3 for hit in hits)
 
 
 async def test_a_user_without_points_finds_nothing(store: VectorStore, scope: Scope) -> None:
