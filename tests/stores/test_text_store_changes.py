@@ -20,7 +20,6 @@ from services.shared.lifecycle.lineage import conflict_key
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, claim
 from tests.apps.settling import settle
 from tests.apps.test_edits import Desk
-from tests.polling import eventually
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 from tests.stores.changing import modify
 
@@ -41,17 +40,9 @@ def a_reader(**known: Any) -> FakeReader:
 
 
 async def said(store: TextStore, user: str, *texts: str, **fields: Any) -> list[Entry]:
-    """Entries said a minute apart, found by their words from now on."""
+    """Entries said a minute apart."""
     entries = [an_entry(user, text, created_at=NOON + minutes(i), **fields) for i, text in enumerate(texts)]
-    await store_entries(store, entries)
-    one, wanted = entries[-1], {entry.id for entry in entries}
-    scope, words = Scope(user, one.space, one.persona_id), " ".join(texts)
-
-    async def hits() -> set[str]:
-        return {hit.id for hit in await store.search(scope, words, limit=50, filters=Filters())}
-
-    await eventually(hits, lambda seen: wanted <= seen)
-    return entries
+    return await store_entries(store, entries)
 
 
 async def current(store: TextStore, *entries: Entry) -> list[Entry]:

@@ -24,9 +24,10 @@ from contracts.ports import (
     TextStore,
     Unavailable,
 )
-from contracts.v1.entries import Entity, Entry, Scores
+from contracts.v1.entries import Entry
 from tests.stores.builders import (
     NOON,
+    a_full_entry,
     a_session,
     a_turn,
     a_user,
@@ -48,47 +49,7 @@ def counted(entry: Entry) -> Entry:
 
 
 async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user: str) -> None:
-    full = an_entry(user, "Ünïcödé \x00 text 🦉").model_copy(
-        update={
-            "space": "a space",
-            "conversation_id": "c\x1f1",
-            "session_id": "s1",
-            "turn_id": "t1",
-            "ordinal": 3,
-            "role": "assistant",
-            "speaker": "Zoë",
-            "persona_id": "guide",
-            "summary": "short",
-            "type": "preference",
-            "subject": "people",
-            "entity_refs": ("person:zoe",),
-            "entity_label": "Zoë",
-            "fact_type": "likes",
-            "memory_key": "people:zoe:likes",
-            "themes": ("tools",),
-            "tags": ("uv", "pip"),
-            "entities": (Entity(text="Zoë", label="PERSON", confidence=0.9),),
-            "source_ids": ("src-1",),
-            "metadata_confidence": 0.7,
-            "importance": 0.4,
-            "pinned": True,
-            "manually_saved": True,
-            "repeat_count": 2,
-            "exact_hash": "aa",
-            "simhash": "bb",
-            "minhash_bands": ("cc", "dd"),
-            "superseded_by": "other",
-            "enriched": True,
-            "embedding_state": "error",
-            "embedding_provider": "p",
-            "embedding_model": "m",
-            "embedding_dimensions": 384,
-            "embedding_error": "no",
-            "last_scores": Scores(relevance=0.1, recency=0.2, importance=0.3, total=0.6, computed_at=NOON),
-            "expires_at": NOON + minutes(1),
-            "version": 7,
-        }
-    )
+    full = a_full_entry(user)
     await store_entries(text_store, [full])
     assert await text_store.get([full]) == {full.id: full}
 

@@ -18,10 +18,10 @@ from contracts.ports import (
     Selection,
     TextStore,
 )
-from contracts.v1.entries import Entity
 from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import unnamed, without_words
 from tests.stores.builders import (
+    a_full_entry,
     a_proposal,
     a_repeat,
     a_session,
@@ -46,39 +46,18 @@ from tests.stores.builders import (
 
 
 async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextStore, user: str) -> None:
-    entry = an_entry(
-        user,
-        "Anna drinks green tea",
-        summary="tea",
-        speaker="Anna",
-        tags=("tea",),
-        themes=("drinks",),
-        entities=(Entity(text="Anna", label="PERSON", confidence=0.9),),
-        entity_refs=("person:anna",),
-        memory_key="people:anna:drink",
-        source_ids=("mail-7",),
-        statement_hash="h1",
-        exact_hash="h2",
-        minhash_bands=("b1",),
-        session_id="s",
-        conversation_id="c1",
-        turn_id="t1",
-        persona_id="guide",
-        repeat_count=2,
-        pinned=True,
-        manually_saved=True,
-        version=4,
-    )
+    entry, before = a_full_entry(user), datetime.now(UTC)
     await store_entries(text_store, [entry])
-    before = datetime.now(UTC)
     left = (await forget(text_store, entry)).tombstone
     assert await text_store.get([entry]) == {entry.id: left}
     assert before - timedelta(seconds=1) <= left.updated_at <= datetime.now(UTC)
-    kept = {"id", "user_id", "conversation_id", "session_id", "turn_id", "persona_id", "repeat_count", "created_at"}
+    assert (left.status, left.version, left.text) == ("forgotten", 8, "")
+    kept = {"id", "user_id", "space", "session_id", "turn_id", "ordinal", "role", "persona_id", "type"}
+    kept |= {"repeat_count", "created_at"}
     assert left.model_dump(include=kept) == entry.model_dump(include=kept)
-    assert (left.status, left.version) == ("forgotten", 5)
-    rest = left.model_dump(exclude={*kept, "updated_at", "status", "version"})
-    assert rest == an_entry(user, "").model_dump(exclude={*kept, "updated_at", "status", "version"})
+    assert left.conversation_id == unnamed(user, str(entry.conversation_id))
+    others = {*kept, "conversation_id", "updated_at", "status", "version"}
+    assert left.model_dump(exclude=others) == an_entry(user, "").model_dump(exclude=others)
 
 
 async def test_a_forgotten_entry_is_found_by_nobody(text_store: TextStore, user: str) -> None:
