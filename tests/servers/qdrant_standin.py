@@ -113,11 +113,6 @@ def _change(storage: Storage, name: str, change: models.UpdateCollection) -> boo
     return True
 
 
-def _add_vector(storage: Storage, name: str, vector: str, config: models.DenseVectorNameConfig) -> models.UpdateResult:
-    storage.get(name).add_vector(vector, config.dense.size)
-    return DONE
-
-
 def _index(storage: Storage, name: str, wanted: models.CreateFieldIndex) -> models.UpdateResult:
     storage.get(name).index(wanted)
     return DONE
@@ -143,7 +138,6 @@ ROUTES: tuple[tuple[str, str, type[BaseModel] | None, Handler], ...] = (
     ("PATCH", f"/collections/{NAME}", models.UpdateCollection, _change),
     ("DELETE", f"/collections/{NAME}", None, Storage.drop),
     ("GET", f"/collections/{NAME}/exists", None, lambda one, name: {"exists": one.exists(name)}),
-    ("PUT", f"/collections/{NAME}/vectors/{NAME}", models.DenseVectorNameConfig, _add_vector),
     ("PUT", f"/collections/{NAME}/index", models.CreateFieldIndex, _index),
     ("POST", f"/collections/{NAME}/points", models.PointRequest, _of(Collection.retrieve)),
     ("POST", f"/collections/{NAME}/points/batch", models.UpdateOperations, _of(Collection.update)),

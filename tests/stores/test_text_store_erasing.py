@@ -17,14 +17,10 @@ from contracts.ports import (
     Decision,
     EmbeddingIdentity,
     Erasure,
-    Filters,
     Record,
     Refused,
-    Scope,
-    Selection,
     TextStore,
 )
-from contracts.v1.entries import Status
 from contracts.v1.turns import Proposal
 from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
@@ -37,14 +33,11 @@ from tests.stores.builders import (
     a_user,
     entry_of,
     log_proposals,
-    outcomes_of,
-    similar_to,
-    suppressed,
     tomorrow,
-    undecided_of,
 )
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
+from tests.stores.seeing import everything_of
 
 
 async def a_memory(store: TextStore, user: str) -> list[Proposal]:
@@ -63,25 +56,8 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
 
 
 async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
-    """All that anybody can see of a user."""
-    queries = [entry_of(p, statement_hash="h", minhash_bands=("b1",)) for p in proposals]
-    entries = [entry_of(p, statement_hash="h") for p in proposals]
-    spaces = [Scope(user), Scope(user, "work")]
-    hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
-    statuses: tuple[Status, ...] = ("active", "archived", "superseded", "forgotten")
-    return {
-        "entries": list((await store.get(proposals)).values()),
-        "outcomes": list((await outcomes_of(store, proposals)).values()),
-        "undecided": await undecided_of(store, proposals),
-        "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
-        "near": list((await store.neighbours(proposals, reach=2)).values()),
-        "similar": [[entry.id for entry in found] for found in await similar_to(store, *queries)],
-        "pages": [await store.page(Selection(user, status=s), limit=50, cursor=None) for s in statuses],
-        "forgotten": await suppressed(store, entries),
-        "counts": await store.counts(user),
-        "logged": await store.export_log(user, after=None, limit=50),
-        "kept": await store.export_entries(user, after=None, limit=50),
-    }
+    alike = [entry_of(p, statement_hash="h", minhash_bands=("b1",)) for p in proposals]
+    return await everything_of(store, user, proposals, "statement number 1", alike)
 
 
 async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: TextStore) -> None:
@@ -91,15 +67,8 @@ async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: 
     assert any((await text_store.count_remaining(gone)).values())
     await text_store.erase(gone)
     assert await seen(text_store, stays, others) == before
-    nothing = await seen(text_store, newcomer, [])
-    left = await seen(text_store, gone, erased)
-    assert {what: _flat(found) for what, found in left.items()} == {what: _flat(f) for what, f in nothing.items()}
+    assert await seen(text_store, gone, erased) == await seen(text_store, newcomer, [])
     assert set((await text_store.count_remaining(gone)).values()) == {0}
-
-
-def _flat(found: object) -> object:
-    """Empty lists of how many ever are one empty list."""
-    return [] if isinstance(found, list) and not any(found) else found
 
 
 async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: str) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Filters, Refused, Scope, StageCounts, TextStore
+from contracts.ports import Accepted, Refused, StageCounts, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, Proposal
 from tests.sizes import sized
@@ -22,12 +22,12 @@ from tests.stores.builders import (
     entry_of,
     minutes,
     outcomes_of,
-    similar_to,
     suppressed,
     tomorrow,
     undecided_of,
 )
 from tests.stores.changing import modify
+from tests.stores.seeing import everything_of
 
 LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -197,26 +197,9 @@ async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextSt
 
 
 async def everything(store: TextStore, user: str) -> dict[str, object]:
-    """All that can be seen of a user, with turn numbers in place of ids, and without moments of change."""
     asked = [proposal_of(user, number) for number in range(TURNS)]
-    names = {proposal.id: number for number, proposal in enumerate(asked)}
-    entries, outcomes = await store.get(asked), await outcomes_of(store, asked)
-    hits = await store.search(Scope(user), "green tea lemon ghent", limit=50, filters=Filters())
-    near = await store.neighbours(asked, reach=2)
-    candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
-    log = await store.export_log(user, after=None, limit=50)
-    return {
-        "entries": {names[i]: (e.text, e.status, e.version, e.repeat_count) for i, e in entries.items()},
-        "outcomes": {names[i]: (o.kind, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
-        "undecided": [names[proposal.id] for proposal in await undecided_of(store, asked)],
-        "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
-        "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
-        "alike": [[names[entry.id] for entry in group] for group in await similar_to(store, *candidates)],
-        "log": [(record.turn.turn_id, record.turn.text, record.turn.redacted) for record in log],
-        "forgotten": {names[id_] for id_ in await suppressed(store, candidates)},
-        "counts": await store.counts(user),
-        "traces": await store.count_remaining(user),
-    }
+    alike = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    return await everything_of(store, user, asked, "green tea lemon ghent", alike)
 
 
 @LAWS

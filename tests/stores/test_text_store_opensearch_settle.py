@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Refused, Selection, TextStore
+from contracts.ports import Accepted, Decision, Key, Ref, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import NotLogged, candidate_entry, judge_proposals
@@ -23,7 +23,6 @@ from tests.stores.builders import (
     entry_of,
     log_texts,
     minutes,
-    outcomes_of,
     repeated,
     store_entries,
     undecided_of,
@@ -31,6 +30,7 @@ from tests.stores.builders import (
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import Another
 from tests.stores.opensearch_processes import Crash, When, broken_off, dying, overtaken, torn
+from tests.stores.seeing import everything_of
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough to be looked up by what near-copies share, too."""
@@ -69,15 +69,9 @@ def decisions_on(proposals: Sequence[Proposal]) -> list[Decision]:
     ]
 
 
-async def seen(store: TextStore, user: str) -> object:
-    """All of a user that can be seen, without ids."""
-    page = await store.page(Selection(user), limit=100, cursor=None)
-    entries = [(entry.text, entry.repeat_count, entry.version) for entry in page.entries]
-    proposals = proposals_of(user)
-    settled = await outcomes_of(store, proposals)
-    outcomes = [(settled[p.id].kind, settled[p.id].reason) for p in proposals if p.id in settled]
-    logged = [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
-    return sorted(entries), outcomes, logged, await undecided_of(store, proposals), await store.counts(user)
+async def seen(store: TextStore, user: str) -> dict[str, object]:
+    refs: list[Ref] = [*proposals_of(user), Key(user, f"kept of {user}")]
+    return await everything_of(store, user, refs, "statement kept")
 
 
 @pytest.mark.parametrize("when", ["before", "amid", "after"])

@@ -28,7 +28,6 @@ from tests.stores.builders import (
     log_texts,
     minutes,
     outcomes_of,
-    similar_to,
     store_entries,
     suppressed,
     tomorrow,
@@ -36,6 +35,7 @@ from tests.stores.builders import (
 )
 from tests.stores.opensearch_openers import Another, a_store
 from tests.stores.opensearch_processes import When, broken_off, overtaken, overtaken_everywhere
+from tests.stores.seeing import everything_of
 
 KEYS = ("h", "b1", "b2")
 
@@ -61,21 +61,10 @@ async def a_memory(store: TextStore, user: str | None = None) -> list[Proposal]:
     return proposals
 
 
-async def seen(store: TextStore, user: str) -> object:
-    """All of a user that can be seen, without ids and times."""
+async def seen(store: TextStore, user: str) -> dict[str, object]:
     proposals = proposals_of(user)
-    entries = await store.get(proposals)
     said = entry_of(proposals[0], statement_hash=KEYS[0], minhash_bands=KEYS[1:])
-    records = await store.export_log(user, after=None, limit=9)
-    return (
-        [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
-        [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.proposals]) for r in records],
-        [len(found) for found in await similar_to(store, said)],
-        len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
-        len(await suppressed(store, [said])),
-        await store.count_remaining(user),
-        await store.counts(user),
-    )
+    return await everything_of(store, user, proposals, "green tea", [said])
 
 
 whens = pytest.mark.parametrize("when", ["before", "amid", "after"])

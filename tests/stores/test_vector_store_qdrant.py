@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 from qdrant_client import AsyncQdrantClient, models
@@ -44,11 +44,26 @@ SCOPE = Scope("ann")
 TURN = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
 
 
-@pytest_asyncio.fixture
-async def store(at_standin: dict[str, Any], alias: str) -> AsyncIterator[QdrantVectorStore]:
-    opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
-    yield opened
-    await opened.close()
+Opening = Callable[..., Awaitable[QdrantVectorStore]]
+
+
+@pytest.fixture
+async def opening(at_standin: dict[str, Any], alias: str) -> AsyncIterator[Opening]:
+    """Opens stores at the stand-in, which are closed in the end."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(collection: str = alias, **options: Any) -> QdrantVectorStore:
+            options = {**at_standin, "collection": collection, "dimensions": DIMENSIONS, **options}
+            store = await QdrantVectorStore.open(**options)
+            stack.push_async_callback(store.close)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+async def store(opening: Opening) -> QdrantVectorStore:
+    return await opening()
 
 
 async def aliases(qdrant: AsyncQdrantClient) -> dict[str, str]:
@@ -76,16 +91,13 @@ def test_an_identity_of_other_dimensions_is_refused() -> None:
 
 
 async def test_many_processes_that_start_at_once_make_one_collection(
-    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
+    opening: Opening, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
-    opening = (QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
-    stores = await asyncio.gather(*opening)
+    stores = await asyncio.gather(*(opening() for _ in range(12)))
     await asyncio.gather(*(store.upsert([a_point(SCOPE, towards(1))]) for store in stores))
     assert {await store.count() for store in stores} == {12}
     names = [each.name for each in (await qdrant.get_collections()).collections if each.name.startswith(alias)]
     assert names == [CollectionSpec(alias, DIMENSIONS).name] == [(await aliases(qdrant))[alias]]
-    for each in stores:
-        await each.close()
 
 
 async def test_losing_the_race_for_the_collection_is_no_failure(qdrant: AsyncQdrantClient, alias: str) -> None:
@@ -120,27 +132,12 @@ async def test_the_collection_is_as_declared_and_made_so_again(qdrant: AsyncQdra
     assert (await qdrant.get_collection(spec.name)).config.quantization_config is None
 
 
-async def test_another_model_gets_another_collection_and_the_alias(
-    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
-) -> None:
-    stores = []
-    for model in ("small", "large"):
-        identity = EmbeddingIdentity("any", model, DIMENSIONS)
-        opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS, identity=identity)
-        assert (await aliases(qdrant))[alias] == CollectionSpec(alias, DIMENSIONS, identity=identity).name
-        stores.append(opened)
-    await stores[0].upsert([a_point(SCOPE, towards(1))])
-    assert [await each.count() for each in stores] == [1, 0]
-    for each in stores:
-        await each.close()
-
-
 async def test_a_collection_in_the_place_of_the_alias_of_other_dimensions_or_of_a_former_version_is_explained(
-    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
+    opening: Opening, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     async def refused(alias: str, match: str) -> None:
         with pytest.raises(CollectionMismatch, match=match):
-            await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
+            await opening(alias)
 
     await qdrant.create_collection(alias, vectors_config=TURN)
     await refused(alias, r"is to be an alias.*MEMORYBUS_QDRANT_COLLECTION")
@@ -153,14 +150,14 @@ async def test_a_collection_in_the_place_of_the_alias_of_other_dimensions_or_of_
 
 
 async def test_a_collection_that_is_being_made_gets_no_alias_and_former_ones_are_removed(
-    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], opening: Opening, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     settings = Settings(qdrant_url=at_standin["url"], qdrant_grpc_port=at_standin["grpc_port"], qdrant_collection=alias)
     first = EmbeddingIdentity("any", "small", DIMENSIONS)
     next_one, made, other = replace(first, generation=1), replace(first, generation=2), f"{alias}x"
     for identity, in_use in ((first, True), (next_one, True), (made, False)):
         await (await open_store(settings, identity, in_use=in_use)).close()
-    await (await QdrantVectorStore.open(**at_standin, collection=other, dimensions=DIMENSIONS)).close()
+    await opening(other)
     names = [CollectionSpec(alias, DIMENSIONS, identity=each).name for each in (first, next_one, made)]
     assert (await aliases(qdrant))[alias] == names[1]
     assert await drop_former(settings, next_one) == names[:1]
@@ -258,16 +255,13 @@ async def test_copies_are_of_the_newest_version_and_for_their_own_scope(store: Q
     assert await copies_of(store, Scope("bob"), ids(points)) == {}
 
 
-async def test_without_copies_no_text_is_kept(
-    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
-) -> None:
-    opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS, copies=False)
+async def test_without_copies_no_text_is_kept(opening: Opening, alias: str, qdrant: AsyncQdrantClient) -> None:
+    opened = await opening(copies=False)
     point = a_point(SCOPE, towards(1), text="private words")
     await opened.upsert([point])
     assert await copies_of(opened, SCOPE, ids([point])) == {}
     records, _ = await qdrant.scroll(alias, with_payload=[*INDEXES, "copy"])
     assert "private" not in str(records[0].payload)
-    await opened.close()
 
 
 def test_quantized_vectors_are_rescored_with_the_originals() -> None:
