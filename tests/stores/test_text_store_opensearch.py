@@ -86,10 +86,9 @@ async def test_bulk_requests_are_cut_to_size(count: int, size: int, requests: in
 
 
 @pytest.fixture
-async def store(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[OpenSearchTextStore]:
-    opened = await open_at(opensearch_url, opensearch_prefix, shards=2)
-    yield opened
-    await opened.close()
+async def store(opensearch_url: str) -> AsyncIterator[OpenSearchTextStore]:
+    async with a_store(opensearch_url) as opened:
+        yield opened
 
 
 @asynccontextmanager
@@ -102,30 +101,29 @@ async def a_block(client: Client, name: str) -> AsyncIterator[None]:
 
 
 async def test_indices_that_a_full_disk_closed_are_unavailable_until_there_is_room(
-    opensearch_url: str, user: str
+    store: OpenSearchTextStore, user: str
 ) -> None:
-    async with a_store(opensearch_url) as store:
-        async with a_block(store.client, "read_only_allow_delete"):
-            with pytest.raises(Unavailable, match="free some space"):
-                await store_entries(store, [an_entry(user, "green tea")])
-            assert await store.search(Scope(user), "tea", limit=3, filters=Filters()) == []
-        await store_entries(store, [an_entry(user, "green tea")])
-        assert len(await store.search(Scope(user), "tea", limit=3, filters=Filters())) == 1
+    async with a_block(store.client, "read_only_allow_delete"):
+        with pytest.raises(Unavailable, match="free some space"):
+            await store_entries(store, [an_entry(user, "green tea")])
+        assert await store.search(Scope(user), "tea", limit=3, filters=Filters()) == []
+    await store_entries(store, [an_entry(user, "green tea")])
+    assert len(await store.search(Scope(user), "tea", limit=3, filters=Filters())) == 1
 
 
 async def test_a_write_waits_out_a_block_that_is_lifted_soon_and_a_removal_is_unavailable(
-    opensearch_url: str, user: str
+    store: OpenSearchTextStore, user: str
 ) -> None:
-    async with a_store(opensearch_url) as store:
-        async with a_block(store.client, "write"):
-            writing = asyncio.create_task(log_proposals(store, user, 1))
-            with pytest.raises(Unavailable, match="a migration is under way"):
-                await store.erase(user)
-            assert not writing.done()
-        (proposal,) = await writing
-        assert await undecided_of(store, [proposal]) == [proposal]
-        await store.erase(user)
-        assert set((await store.count_remaining(user)).values()) == {0}
+    await store_entries(store, [an_entry(user)])
+    async with a_block(store.client, "write"):
+        writing = asyncio.create_task(log_proposals(store, user, 1))
+        with pytest.raises(Unavailable, match="a migration is under way"):
+            await store.erase(user)
+        assert not writing.done()
+    (proposal,) = await writing
+    assert await undecided_of(store, [proposal]) == [proposal]
+    await store.erase(user)
+    assert set((await store.count_remaining(user)).values()) == {0}
 
 
 async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: str, user: str) -> None:
@@ -138,29 +136,26 @@ async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: st
             await store.close()
 
 
-async def test_indices_that_are_missing_are_not_made_by_a_write(opensearch_url: str, user: str) -> None:
-    async with a_store(opensearch_url) as store:
-        indices = f"/{store.client.prefix}-*"
-        await store.client.request("DELETE", indices)
-        with pytest.raises(Unavailable, match="index is missing"):
-            await store_entries(store, [an_entry(user)])
-        assert await store.client.request("GET", indices) == {}
+async def test_indices_that_are_missing_are_not_made_by_a_write(store: OpenSearchTextStore, user: str) -> None:
+    indices = f"/{store.client.prefix}-*"
+    await store.client.request("DELETE", indices)
+    with pytest.raises(Unavailable, match="index is missing"):
+        await store_entries(store, [an_entry(user)])
+    assert await store.client.request("GET", indices) == {}
 
 
 async def test_ids_that_no_document_can_have_are_unknown(store: OpenSearchTextStore, user: str) -> None:
-    entry = an_entry(user)
-    impossible = [entry.model_copy(update={"id": id_}) for id_ in ("", "x" * 513)]
+    impossible = [an_entry(user, id=id_) for id_ in ("", "x" * 513)]
     assert await store.get(impossible) == {}
     assert await outcomes_of(store, impossible) == {}
     assert await modify(store, impossible, lambda e: e) == []
 
 
-async def test_an_id_of_another_user_cannot_be_taken(opensearch_url: str, user: str) -> None:
-    async with a_store(opensearch_url) as store:  # with one shard
-        (entry,) = await store_entries(store, [an_entry(user)])
-        with pytest.raises(ValueError, match="another user"):
-            await store_entries(store, [entry.model_copy(update={"user_id": "somebody else"})])
-        assert await store.get([entry]) == {entry.id: entry}
+async def test_an_id_of_another_user_cannot_be_taken(store: OpenSearchTextStore, user: str) -> None:
+    (entry,) = await store_entries(store, [an_entry(user)])
+    with pytest.raises(ValueError, match="another user"):
+        await store_entries(store, [entry.model_copy(update={"user_id": "somebody else"})])
+    assert await store.get([entry]) == {entry.id: entry}
 
 
 def answering(status: int, body: str, kind: str = "application/json") -> bytes:
