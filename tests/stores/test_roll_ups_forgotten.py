@@ -31,7 +31,6 @@ from tests.stores.rolling import (
     forget,
     replica,
     say,
-    stored,
     text_of,
     texts,
     the_roll_up,
@@ -67,13 +66,14 @@ async def test_of_a_forgotten_roll_up_no_byte_stays_in_its_originals(text_store:
     other = await say(text_store, user, "My train was late")
     made = replica(text_store, await embedded(old))
     await asked(made, user)
+    one = await text_of(text_store, user, old[0])
     for _ in range(2):
-        await forget(made, one := await text_of(text_store, user, old[0]))
+        assert (await forget(made, one)).receipt.turns == len(old)
     told = await everything_of(text_store, user)
     assert "Clara" not in told
     assert "ourdough" not in told
-    assert {its.status for its in (await stored(text_store, [*old, one])).values()} == {"forgotten"}
-    assert (await stored(text_store, other))[other[0].id] == other[0]
+    assert {its.status for its in (await text_store.get([*old, one])).values()} == {"forgotten"}
+    assert (await text_store.get(other))[other[0].id] == other[0]
     assert {turn.text for turn in (await log_of(text_store, user)).values()} == {"[forgotten]", "My train was late"}
 
 
@@ -99,7 +99,7 @@ async def test_originals_lose_their_words_after_a_while_and_the_roll_up_stays(te
     for expected in (1, 0):
         assert await aged(made, user, kept, now=NOW + (183 - expected) * DAY, days=0.5) == expected
     assert await texts(text_store, user) == [one.text]
-    assert {its.text for its in (await stored(text_store, old)).values()} == {""}
+    assert {its.text for its in (await text_store.get(old)).values()} == {""}
     assert {turn.text for turn in (await log_of(text_store, user)).values()} == {"[forgotten]"}
     with pytest.raises(Rejected, match="cannot be taken back"):
         await made.undo(user, one.id)
@@ -165,7 +165,7 @@ async def test_who_was_held_up_while_it_was_taken_back_stores_nothing(
         monkeypatch.setattr(text_store, call, late)
         await asked(made, user)
         assert sorted(await texts(text_store, user)) == sorted(BREAD)
-        assert {one.status for one in (await stored(text_store, old)).values()} == {"active"}
+        assert {one.status for one in (await text_store.get(old)).values()} == {"active"}
         await text_store.remove_records(user, "rollup")
 
 
@@ -189,10 +189,10 @@ async def test_an_original_that_is_pinned_all_the_same_keeps_its_words(text_stor
     old = await say(text_store, user, *BREAD)
     made = replica(text_store, await embedded(old))
     await aged(made, user)
-    held = (await stored(text_store, old))[old[0].id]
+    held = (await text_store.get(old))[old[0].id]
     await text_store.replace([Change(held, held.model_copy(update={"pinned": True}))])
     await aged(made, user, Ages(originals_kept=1), now=NOW + 2 * DAY)
-    assert sorted(one.text for one in (await stored(text_store, old)).values()) == ["", "", "", BREAD[0]]
+    assert sorted(one.text for one in (await text_store.get(old)).values()) == ["", "", "", BREAD[0]]
 
 
 async def test_a_roll_up_that_is_redacted_leaves_nothing_of_its_originals(text_store: TextStore, user: str) -> None:

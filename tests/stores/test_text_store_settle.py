@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Key, Outcome, Ref, Refused, TextStore
+from contracts.ports import Accepted, Outcome, Ref, Refused, TextStore
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -19,7 +19,6 @@ from tests.stores.builders import (
     store_entries,
     undecided_of,
 )
-from tests.stores.changing import modify
 
 
 async def repeats(store: TextStore, entry: Ref) -> int:
@@ -79,36 +78,12 @@ async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> Non
     assert await outcomes_of(text_store, [proposal]) == {proposal.id: refused}
 
 
-@pytest.mark.parametrize("status", ["superseded", "archived", "forgotten"])
-async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore, user: str, status: str) -> None:
-    first, second = await log_proposals(text_store, user, 2)
-    await text_store.apply([Accepted(entry_of(first))])
-    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": status}))
-    assert await text_store.apply([a_repeat(second, first.id)]) == []
-    assert await undecided_of(text_store, [second]) == [second]
-    assert await repeats(text_store, first) == 0
-
-
 @pytest.mark.parametrize("elsewhere", [{"user_id": "somebody else"}, {"space": "work"}, {"persona_id": "guide"}])
 async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str, elsewhere: dict[str, str]) -> None:
     (mine,) = await log_proposals(text_store, user, 1)
     (other,) = await store_entries(text_store, [an_entry(user).model_copy(update=elsewhere)])
     assert await text_store.apply([a_repeat(mine, other.id)]) == []
     assert await text_store.get([other]) == {other.id: other}
-
-
-async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    (entry,) = await store_entries(text_store, [an_entry(user)])
-    nobody = Key(user, "nobody")
-    decisions: list[Decision] = [
-        Refused(nobody, "no"),
-        a_repeat(nobody, entry.id),
-        a_repeat(proposal, "none"),
-    ]
-    assert await text_store.apply(decisions) == []
-    assert await outcomes_of(text_store, [nobody, proposal]) == {}
-    assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_facts_drawn_from_turns_are_not_counted_as_turns(text_store: TextStore, user: str) -> None:
@@ -142,14 +117,6 @@ async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(tex
     assert sum(map(len, again)) == 1
     assert len(await text_store.get(proposals)) == 1
     assert len(await undecided_of(text_store, proposals)) == 7
-
-
-async def test_an_entry_out_of_use_hinders_nobody(text_store: TextStore, user: str) -> None:
-    first, second = await log_proposals(text_store, user, 2)
-    await text_store.apply([Accepted(entry_of(first, statement_hash="the same"))])
-    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
-    decision = Accepted(entry_of(second, statement_hash="the same"), known_similar=frozenset())
-    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
 
 
 TWO_KEYS_WITH_ONE_CHECKSUM = "statement 29685295", "statement 32060020"

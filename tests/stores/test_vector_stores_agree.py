@@ -26,6 +26,7 @@ USERS = ["ann", "bob", "ann/default", 'a"n', "an\x00n", ""]
 SPACES = ["default", "work", "ann", ""]
 PERSONAS = [None, "ada", "default", ""]
 TYPES: list[EntryType] = ["fact", "note", "decision"]
+ALLOWED: list[tuple[EntryType, ...] | None] = [None, None, ("fact",), ("fact", "note")]
 TAGS = ["red", "green", "ü"]
 QUESTIONS = sized(10_000)
 CLOSE = 0.002
@@ -60,7 +61,7 @@ def a_random_point(rng: random.Random) -> VectorPoint:
 
 def some_filters(rng: random.Random) -> Filters:
     return Filters(
-        types=rng.choice([None, None, ("fact",), ("fact", "note")]),
+        types=rng.choice(ALLOWED),
         tags=rng.choice([None, None, ("red",), ("red", "ü")]),
         theme=rng.choice([None, None, "food"]),
         since=rng.choice([None, None, LONG_AGO + timedelta(days=rng.randint(0, 9))]),
