@@ -118,21 +118,14 @@ def test_an_entry_of_a_former_layout_is_filtered_by_when_and_where_it_was_said_a
 async def test_what_was_stored_under_other_words_is_found_after_a_migration(
     opensearch_url: str, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = {
-        asked: an_entry(user, text)
-        for text, asked in (
-            ("I study psychology", "psychological"),
-            ("ฉันเลี้ยงแมวสองตัว", "แมว"),
-            ("קניתי את הבית", "לבית"),
-        )
-    }
+    said = {asked: an_entry(user, text) for text, asked in (("psychology", "psychological"), ("ฉันเลี้ยงแมวสองตัว", "แมว"))}
     with a_prefix(opensearch_url) as prefix:
         former = Layout(refresh_seconds=RARELY, schema=SCHEMA - 1)
         old = await OpenSearchTextStore.open(Address((opensearch_url,)), prefix=prefix, layout=former, reads="fresh")
         with monkeypatch.context() as patch:
             patch.setattr(words, "analyze", lambda text: text.lower().split())
             await store_entries(old, list(said.values()))
-        assert [(await old.page(Selection(user, words=asked), limit=9, cursor=None)).total for asked in said] == [0] * 3
+        assert [(await old.page(Selection(user, words=asked), limit=9, cursor=None)).total for asked in said] == [0, 0]
         await migrate.migrate(old.client, Layout(refresh_seconds=RARELY))
         await old.close()
         store = await open_at(opensearch_url, prefix)
