@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Accepted, Refused, StageCounts, TextStore
@@ -51,6 +51,25 @@ STEPS = st.builds(
     Step, st.sampled_from((*KINDS, *KINDS, "archive", "erase")), st.integers(0, TURNS - 1), st.integers(0, TURNS - 1)
 )
 HISTORIES = st.lists(STEPS, max_size=20)
+
+
+def story(told: str) -> list[Step]:
+    """Steps as `kind turn`, or `kind turn onto`."""
+    words = [step.split() for step in told.split(",")]
+    return [Step(kind, int(turn), int(*onto or "0")) for kind, turn, *onto in words]  # type: ignore[arg-type]
+
+
+FORGOTTEN = story(
+    "log 0, log 3, accept 0, merge 3 0, refuse 0, forget 0 2, forget 0 1, log 0, accept 0, judge 0, reopen 0,"
+    "log 1, merge 1 0, reopen 3, judge 3, accept 3, merge 3 0, log 2, log 5, accept 2, forget 2 1, judge 5, forget 5 2"
+)
+"""Forgotten is refused for some time or may come back, has no words, nothing is merged into it, and it stays so."""
+
+OUT_OF_USE = story(
+    "log 1, log 4, judge 1, judge 4, merge 4 0, archive 1, merge 4 1, judge 4, forget 1 1, archive 4, forget 4 2,"
+    "log 2, refuse 2, accept 2, reopen 2, judge 2, merge 2 4, reopen 2, erase 0, judge 1, merge 4 1, log 1, judge 1"
+)
+"""What is out of use hinders nobody and is forgotten all the same; the refused is judged again; erased, all is new."""
 
 
 def proposal_of(user: str, number: int) -> Proposal:
@@ -171,6 +190,8 @@ def figures(counted: StageCounts) -> tuple[int, ...]:
 
 
 @LAWS
+@example(history=FORGOTTEN)
+@example(history=OUT_OF_USE)
 @given(history=HISTORIES)
 async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextStore, history: Sequence[Step]) -> None:
     user, model = a_user(), Model()
@@ -203,6 +224,8 @@ async def everything(store: TextStore, user: str) -> dict[str, object]:
 
 
 @LAWS
+@example(history=FORGOTTEN)
+@example(history=OUT_OF_USE)
 @given(history=HISTORIES)
 async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: Sequence[Step]) -> None:
     once, twice = a_user(), a_user()
