@@ -37,15 +37,12 @@ from tests.stores.builders import (
     log_texts,
     minutes,
     outcomes_of,
+    repeated,
     similar_to,
     store_entries,
     undecided_of,
 )
 from tests.stores.changing import modify
-
-
-def counted(entry: Entry) -> Entry:
-    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
 
 
 async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user: str) -> None:
@@ -62,13 +59,13 @@ async def test_entries_come_in_the_order_asked_without_the_unknown(text_store: T
 async def test_what_is_changed_makes_the_next_version_and_nothing_else_does(text_store: TextStore, user: str) -> None:
     one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two", version=4)])
     changed = await modify(
-        text_store, [one, Key(user, "unknown"), two], lambda e: counted(e) if e.text == "two" else None
+        text_store, [one, Key(user, "unknown"), two], lambda e: repeated(e) if e.text == "two" else None
     )
     assert changed == [two.model_copy(update={"repeat_count": 1, "version": 5})]
     assert await text_store.get([one, two]) == {one.id: one, two.id: changed[0]}
     many = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
     assert list((await text_store.get(many)).values()) == many
-    assert [entry.version for entry in await modify(text_store, many, counted)] == [2] * 1500
+    assert [entry.version for entry in await modify(text_store, many, repeated)] == [2] * 1500
 
 
 async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str) -> None:
@@ -82,7 +79,7 @@ async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user
 async def test_what_is_not_as_it_was_read_is_a_conflict_and_stays(text_store: TextStore, user: str) -> None:
     one, two, gone = [an_entry(user, text) for text in ("one", "two", "gone")]
     await store_entries(text_store, [one, two])
-    (newer,) = await modify(text_store, [one], counted)
+    (newer,) = await modify(text_store, [one], repeated)
     changes = [Change(old, old.model_copy(update={"tags": ("late",)})) for old in (one, two, gone)]
     assert await text_store.replace(changes) == {one.id, gone.id}
     assert await text_store.get([one, two, gone]) == {one.id: newer, two.id: changes[1].new}
@@ -91,7 +88,7 @@ async def test_what_is_not_as_it_was_read_is_a_conflict_and_stays(text_store: Te
 
 async def test_changes_at_the_same_time_do_not_overwrite_each_other(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    await asyncio.gather(*(modify(text_store, [entry], counted) for _ in range(50)))
+    await asyncio.gather(*(modify(text_store, [entry], repeated) for _ in range(50)))
     stored = (await text_store.get([entry]))[entry.id]
     assert (stored.repeat_count, stored.version) == (50, 51)
 
@@ -102,7 +99,7 @@ async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore,
     def failing(_: Entry) -> Entry:
         raise ArithmeticError
 
-    changes = [counted, failing] * 20
+    changes = [repeated, failing] * 20
     results = await asyncio.gather(*(modify(text_store, [entry], c) for c in changes), return_exceptions=True)
     assert [isinstance(result, ArithmeticError) for result in results] == [False, True] * 20
     assert (await text_store.get([entry]))[entry.id].repeat_count == 20
@@ -183,7 +180,7 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     other = a_user()
     taken = [Key(other, entry.id) for entry in (first, second)]
     assert await text_store.get(taken) == {}
-    assert await modify(text_store, taken, counted) == []
+    assert await modify(text_store, taken, repeated) == []
     assert await text_store.neighbours(taken, reach=4) == {}
     assert await outcomes_of(text_store, taken) == {}
     assert await undecided_of(text_store, [Key(other, proposal.id)]) == []
@@ -234,7 +231,7 @@ async def test_a_removed_entry_is_found_nowhere_and_its_proposal_is_judged_again
 
 async def test_what_was_changed_meanwhile_is_not_removed(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    (changed,) = await modify(text_store, [entry], counted)
+    (changed,) = await modify(text_store, [entry], repeated)
     assert await text_store.remove([entry, an_entry(user, id="unknown")]) == {entry.id, "unknown"}
     assert await text_store.get([entry]) == {entry.id: changed}
 
