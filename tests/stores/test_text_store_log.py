@@ -12,9 +12,10 @@ async def test_what_logged_turns_propose_is_undecided_and_comes_in_the_order_ask
     text_store: TextStore, user: str
 ) -> None:
     turn = a_turn(user, "I moved to Ghent", tags=("tools",), speaker="Anna", persona_id="guide", correlation_id="c-1")
-    itself, fact, later = (a_proposal(turn, ordinal=n, text=text) for n, text in enumerate((None, "Ghent", "moved")))
-    await text_store.append([turn], [itself, fact])
-    await text_store.append([], [later])
+    silent = a_turn(user, "Hm.")
+    itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="lives in Ghent")
+    await text_store.append([turn, silent], [itself, fact])
+    await text_store.append([], [later := a_proposal(silent, ordinal=1, text="thinks")])
     others = await log_proposals(text_store, user, 3)
     asked = [others[2], fact, itself, others[0], later]
     assert await undecided_of(text_store, [*asked, Key(user, "unknown")]) == asked

@@ -202,12 +202,15 @@ async def test_filters_let_through_exactly_what_fulfils_them(
     assert sorted(await found(text_store, user, "tea", filters)) == [f"tea {name}" for name in expected]
 
 
-async def test_a_filter_that_few_pass_loses_none_of_them(text_store: TextStore, user: str) -> None:
+async def test_a_filter_loses_none_of_few_that_pass_and_not_the_best_of_many(text_store: TextStore, user: str) -> None:
     rare = [an_entry(user, "some tea", tags=("rare",)) for _ in range(6)]
     common = [an_entry(user, "tea with honey", tags=("common",)) for _ in range(2994)]
-    await store_entries(text_store, [*rare[:3], *common, *rare[3:], an_entry(user, "honey", tags=("rare",))])
-    assert await found(text_store, user, "tea honey", Filters(tags=("rare",))) == ["honey"] + ["some tea"] * 6
-    assert await found(text_store, user, "tea honey", Filters(tags=("rare",)), limit=1) == ["honey"]
+    best = [an_entry(user, text, tags=(tag,)) for text, tag in (("honey", "rare"), ("honey honey tea tea", "common"))]
+    await store_entries(text_store, [*rare[:3], *best, *common, *rare[3:]])
+    of_rare, of_common = Filters(tags=("rare",)), Filters(tags=("common",))
+    assert await found(text_store, user, "tea honey", of_rare) == ["honey"] + ["some tea"] * 6
+    assert await found(text_store, user, "tea honey", of_rare, limit=1) == ["honey"]
+    assert await found(text_store, user, "tea honey", of_common, limit=2) == ["honey honey tea tea", "tea with honey"]
 
 
 async def test_what_does_not_pass_a_filter_still_is_context(text_store: TextStore, user: str) -> None:
