@@ -38,7 +38,6 @@ from tests.stores.builders import (
     similar_to,
     store_entries,
     suppressed,
-    texts_logged,
     tomorrow,
     undecided_of,
     yesterday,
@@ -138,16 +137,6 @@ async def test_a_fact_is_forgotten_with_the_turn_that_it_was_drawn_from(text_sto
     assert record.turn == without_words(turn)
     assert {decision.proposal.text for decision in record.proposals} == {WORDLESS}
     assert (await text_store.get([itself]))[itself.id].text == "Anna drinks green tea"
-
-
-async def test_another_turn_of_the_same_session_keeps_its_words(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "green tea", "red wine")
-    elsewhere = a_user()
-    (other,) = await log_texts(text_store, elsewhere, "green tea", turn_id=first.turn.turn_id)
-    await text_store.apply([Accepted(entry_of(p)) for p in (first, second, other)])
-    await forget(text_store, first)
-    assert await texts_logged(text_store, user) == [WORDLESS, "red wine"]
-    assert await texts_logged(text_store, elsewhere) == ["green tea"]
 
 
 async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_store: TextStore, user: str) -> None:

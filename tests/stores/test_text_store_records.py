@@ -136,17 +136,6 @@ async def test_old_records_of_a_kind_expire(empty_text_store: TextStore, monkeyp
     assert await empty_text_store.expire_records("action", before=NOON + minutes(3)) == 0
 
 
-async def test_who_is_erased_has_no_records_left(text_store: TextStore) -> None:
-    ann, bob = a_user(), a_user()
-    kinds: tuple[RecordKind, ...] = ("settings", "incognito", "theme", "action")
-    await put(text_store, *(a_record(user, kind, kind) for user in (ann, bob) for kind in kinds))
-    assert (await text_store.count_remaining(ann))["records"] == 4
-    await text_store.erase(ann)
-    assert set((await text_store.count_remaining(ann)).values()) == {0}
-    assert [await text_store.records(ann, kind) for kind in kinds] == [[]] * 4
-    assert (await text_store.count_remaining(bob))["records"] == 4
-
-
 async def test_nothing_is_stored_of_who_is_about_to_be_erased(text_store: TextStore) -> None:
     ann, bob = a_user(), a_user()
     mark = Erasure(ann, 7, NOON)

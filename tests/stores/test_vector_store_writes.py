@@ -61,14 +61,6 @@ async def test_what_was_fetched_before_a_change_is_fetched_as_it_is_after(store:
     assert await vectors_of(store, scope, ids(points)) == {}
 
 
-async def test_an_older_version_does_not_take_the_filters_back(store: VectorStore, scope: Scope) -> None:
-    present = a_point(scope, towards(1), version=2, tags=("new",))
-    await store.upsert([present])
-    await store.upsert([newer(present, towards(0, 1), version=1, tags=("old",))])
-    assert await found(store, scope, Filters(tags=("new",))) == ids([present])
-    assert await found(store, scope, Filters(tags=("old",))) == []
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(
