@@ -38,11 +38,6 @@ class ScriptedModel:
         """The turns that it was shown, in order."""
         return [given["turn"] for given in self._given() if "turn" in given]
 
-    @property
-    def summed_up(self) -> list[list[str]]:
-        """The texts of the turns that it was to sum up, in order."""
-        return [[one["text"] for one in given["turns"]] for given in self._given() if "turns" in given]
-
     def _given(self) -> list[dict[str, Any]]:
         return [json.loads(body["messages"][-1]["content"]) for body in self.asked]
 

@@ -68,13 +68,10 @@ def missing() -> str | None:
 class OpenSearchNode:
     """A node of one's own in a data folder; it keeps its port and its data over stop, kill and start."""
 
-    def __init__(self, data: Path, port: int = 0, *, heap: str = "512m", disk_threshold: bool = False) -> None:
+    def __init__(self, data: Path) -> None:
         self.data = data
         self.url = ""
         """Where it is asked, once it was started."""
-        self._options = ["--short-lived", "--port", str(port), "--heap", heap]
-        if disk_threshold:
-            self._options.append("--disk-threshold")
 
     def start(self) -> str:
         """Start it, wait until it answers queries, and return its url.
@@ -83,7 +80,7 @@ class OpenSearchNode:
             ServerCannotRun: no JDK, no Maven, or nothing can be fetched.
             ServerNotStarted: it ended, or did not answer in time.
         """
-        told = script("start", "--data", self.data, *self._options)
+        told = script("start", "--data", self.data, "--short-lived", "--port", "0", "--heap", "512m")
         if told.returncode:
             raise (ServerCannotRun if told.returncode == EXIT_MISSING else ServerNotStarted)(told.stderr)
         self.url = json.loads(told.stdout)["url"]
@@ -129,9 +126,9 @@ class OpenSearchNode:
 
 
 @contextmanager
-def opensearch_node(data: Path, port: int = 0, *, disk_threshold: bool = False) -> Iterator[OpenSearchNode]:
+def opensearch_node(data: Path) -> Iterator[OpenSearchNode]:
     """A node that answers; ended and its data removed at the end, however that comes."""
-    node = OpenSearchNode(data, port, disk_threshold=disk_threshold)
+    node = OpenSearchNode(data)
     try:
         node.start()
         yield node

@@ -71,16 +71,6 @@ class Collection:
         self.config = self.config.model_copy(update=update)
         (self._folder / CONFIG).write_text(self.config.model_dump_json(exclude_none=True))
 
-    def add_vector(self, name: str, size: int) -> None:
-        """Make one more named vector; there may be one already."""
-        assert isinstance(self.config.vectors, dict)
-        if name in self.config.vectors:
-            return
-        self._shard.update(edge.UpdateOperation.create_dense_vector(name, size, edge.Distance.Cosine))
-        params = models.VectorParams(size=size, distance=models.Distance.COSINE)
-        self.config = self.config.model_copy(update={"vectors": {**self.config.vectors, name: params}})
-        (self._folder / CONFIG).write_text(self.config.model_dump_json(exclude_none=True))
-
     def index(self, wanted: models.CreateFieldIndex) -> None:
         """Make an index of a field; there may be one already."""
         self._shard.update(edge.UpdateOperation.create_field_index(wanted.field_name, _index_params(wanted)))

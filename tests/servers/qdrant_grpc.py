@@ -120,11 +120,6 @@ def _switch(storage: Storage, asked: Any) -> dict[str, Any]:
     return {"result": storage.switch(models.ChangeAliasesOperation(actions=actions))}
 
 
-def _add_vector(storage: Storage, asked: Any) -> dict[str, Any]:
-    storage.get(asked.collection_name).add_vector(asked.vector_name, asked.dense_config.size)
-    return {"result": _DONE}
-
-
 def _index(storage: Storage, asked: Any) -> dict[str, Any]:
     schema = GrpcToRest.convert_payload_schema_params(asked.field_index_params)
     wanted = models.CreateFieldIndex(field_name=asked.field_name, field_schema=schema)
@@ -203,7 +198,6 @@ _SERVICES: dict[str, dict[str, tuple[Any, Any, Callable[[Storage, Any], dict[str
         "CollectionExists": (messages.CollectionExistsRequest, messages.CollectionExistsResponse, _exists),
     },
     "qdrant.Points": {
-        "CreateVectorName": (messages.CreateVectorNameRequest, messages.PointsOperationResponse, _add_vector),
         "CreateFieldIndex": (messages.CreateFieldIndexCollection, messages.PointsOperationResponse, _index),
         "UpdateBatch": (messages.UpdateBatchPoints, messages.UpdateBatchResponse, _write),
         "Query": (messages.QueryPoints, messages.QueryResponse, _query),

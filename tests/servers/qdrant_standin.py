@@ -1,15 +1,12 @@
 """A stand-in for a Qdrant server, for tests only and never for users: the part of its two APIs that memorybus speaks.
 
-    python -m tests.servers.qdrant_standin --port 0 --grpc-port 0 --data DIR
-
-It keeps everything in DIR over the embedded engine, prints one line {"url": ..., "grpc_port": ...} when it answers, and
-ends on SIGTERM. `GET /asked` tells how many requests came over HTTP and over gRPC. It has one node, no
+It keeps everything in a folder over the embedded engine, prints one line {"url": ..., "grpc_port": ...} when it
+answers, and ends on SIGTERM. `GET /asked` tells how many requests came over HTTP and over gRPC. It has one node, no
 replicas, no transport security, and checks nothing that the tests do not need.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -113,11 +110,6 @@ def _change(storage: Storage, name: str, change: models.UpdateCollection) -> boo
     return True
 
 
-def _add_vector(storage: Storage, name: str, vector: str, config: models.DenseVectorNameConfig) -> models.UpdateResult:
-    storage.get(name).add_vector(vector, config.dense.size)
-    return DONE
-
-
 def _index(storage: Storage, name: str, wanted: models.CreateFieldIndex) -> models.UpdateResult:
     storage.get(name).index(wanted)
     return DONE
@@ -143,7 +135,6 @@ ROUTES: tuple[tuple[str, str, type[BaseModel] | None, Handler], ...] = (
     ("PATCH", f"/collections/{NAME}", models.UpdateCollection, _change),
     ("DELETE", f"/collections/{NAME}", None, Storage.drop),
     ("GET", f"/collections/{NAME}/exists", None, lambda one, name: {"exists": one.exists(name)}),
-    ("PUT", f"/collections/{NAME}/vectors/{NAME}", models.DenseVectorNameConfig, _add_vector),
     ("PUT", f"/collections/{NAME}/index", models.CreateFieldIndex, _index),
     ("POST", f"/collections/{NAME}/points", models.PointRequest, _of(Collection.retrieve)),
     ("POST", f"/collections/{NAME}/points/batch", models.UpdateOperations, _of(Collection.update)),
@@ -214,7 +205,7 @@ async def _body(receive: Callable[[], Awaitable[Message]]) -> bytes:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, but signals are left to `main`, which has folders to close."""
+    """uvicorn, but signals are left to `serve`, which has folders to close."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -250,18 +241,3 @@ async def serve(port: int, grpc_port: int | None, folder: Path, api_key: str | N
         await over_grpc.stop()
     finally:
         storage.close()
-
-
-def main() -> None:
-    """Read the command line and serve."""
-    parser = argparse.ArgumentParser(prog="python -m tests.servers.qdrant_standin", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
-    parser.add_argument("--grpc-port", type=int, default=None, help="0: any free one; without: no gRPC")
-    parser.add_argument("--data", type=Path, required=True, help="folder to keep everything in")
-    parser.add_argument("--api-key", default=None, help="key that every request must bring")
-    arguments = parser.parse_args()
-    asyncio.run(serve(arguments.port, arguments.grpc_port, arguments.data, arguments.api_key))
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -49,30 +48,11 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
 
 
 @pytest.fixture
-def index(node: OpenSearchNode) -> Iterator[str]:
-    """An index of its own with an English text."""
-    url = f"{node.url}/english-{uuid4().hex}"
-    text = {"properties": {"text": {"type": "text", "analyzer": "english"}}}
-    CLIENT.put(url, json={"mappings": text}).raise_for_status()
-    yield url
-    CLIENT.delete(url).raise_for_status()
-
-
-@pytest.fixture
 def public() -> Iterator[Path]:
     """A folder that other users may enter: the server of root runs as one of them."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
-
-
-def write(index: str, text: str, *, version: int) -> httpx.Response:
-    return CLIENT.put(f"{index}/_doc/1?version={version}&version_type=external&refresh=true", json={"text": text})
-
-
-def find(index: str, word: str) -> list[str]:
-    answer = CLIENT.post(f"{index}/_search", json={"query": {"match": {"text": word}}}).raise_for_status().json()
-    return [hit["_source"]["text"] for hit in answer["hits"]["hits"]]
 
 
 def program(path: Path, text: str) -> Path:
@@ -96,55 +76,25 @@ def maven(folder: Path) -> tuple[str, Path]:
     return f"{program(folder / 'maven' / 'mvn', text).parent}:{os.environ['PATH']}", calls
 
 
-def test_english_words_are_found_by_their_stem(index: str) -> None:
-    write(index, "she was running home", version=1).raise_for_status()
-    assert find(index, "run") == ["she was running home"]
-    assert find(index, "was") == []
-
-
-def test_an_older_version_is_refused(index: str) -> None:
-    assert write(index, "new", version=2).status_code == httpx.codes.CREATED
-    assert write(index, "old", version=1).status_code == httpx.codes.CONFLICT
-    assert find(index, "new") == ["new"]
-
-
-def test_entries_can_be_copied_to_another_index(node: OpenSearchNode, index: str) -> None:
-    write(index, "moving", version=1).raise_for_status()
-    copy = f"copy-{uuid4().hex}"
-    body = {"source": {"index": index.rsplit("/", 1)[1]}, "dest": {"index": copy}}
-    assert CLIENT.post(f"{node.url}/_reindex", json=body).raise_for_status().json()["created"] == 1
-    CLIENT.delete(f"{node.url}/{copy}").raise_for_status()
-
-
-def test_started_twice_it_says_the_same_url(node: OpenSearchNode) -> None:
-    running = node.pid
-    told = script("start", "--data", node.data, "--port", "1")
-    assert json.loads(told.stdout) == {"url": node.url}
+def test_it_starts_once_on_the_loopback_interface_and_a_restart_keeps_data_and_port(node: OpenSearchNode) -> None:
+    running, url = node.pid, node.url
+    assert json.loads(script("start", "--data", node.data, "--port", "1").stdout) == {"url": url}
     assert node.pid == running
-
-
-def test_it_listens_on_the_loopback_interface_only(node: OpenSearchNode) -> None:
-    info = CLIENT.get(f"{node.url}/_nodes/http,transport").raise_for_status().json()
-    (only,) = info["nodes"].values()
+    (only,) = CLIENT.get(f"{url}/_nodes/http,transport").raise_for_status().json()["nodes"].values()
     for kind in ("http", "transport"):
         assert [address.rsplit(":", 1)[0] for address in only[kind]["bound_address"]] == ["127.0.0.1"]
-
-
-def test_a_restart_keeps_data_and_port_and_two_stops_are_quiet(node: OpenSearchNode, index: str) -> None:
-    write(index, "still here", version=1).raise_for_status()
-    url = node.url
+    CLIENT.put(f"{url}/texts/_doc/1?refresh=true", json={"text": "still here"}).raise_for_status()
     for _ in range(2):
         told = script("stop", "--data", node.data)
         assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
     assert not node.is_running()
     assert node.start() == url
-    assert find(index, "still") == ["still here"]
+    assert CLIENT.get(f"{url}/texts/_doc/1").json()["_source"] == {"text": "still here"}
 
 
 def test_a_folder_that_names_no_java_is_explained(tmp_path: Path) -> None:
     told = script("start", "--data", tmp_path / "node", env={"OPENSEARCH_JAVA_HOME": str(tmp_path)})
-    assert told.returncode == EXIT_MISSING
-    assert told.stdout == ""
+    assert (told.returncode, told.stdout) == (EXIT_MISSING, "")
     assert f"{tmp_path}: no bin/java in it" in told.stderr
     assert "needs a full JDK 21 or newer" in told.stderr
 
@@ -164,18 +114,23 @@ def test_a_java_that_will_not_do_is_explained(public: Path, modules: tuple[str, 
     assert f"{public}: {fault}" in told.stderr
 
 
+def a_machine(public: Path, path: str) -> dict[str, str]:
+    """With a JDK, an empty cache, and these folders of commands."""
+    home = jdk(public / "jdk", *FULL_JDK)
+    return {"OPENSEARCH_JAVA_HOME": str(home), "MEMORYBUS_CACHE": str(public / "cache"), "PATH": path}
+
+
 def test_a_machine_without_maven_is_told_to_install_it(public: Path) -> None:
     (public / "dirname").symlink_to(shutil.which("dirname") or "")  # the entry needs that one command
-    env = {"OPENSEARCH_JAVA_HOME": str(jdk(public / "jdk", *FULL_JDK)), "MEMORYBUS_CACHE": str(public / "cache")}
-    told = script("check", env=env | {"PATH": str(public)})
+    told = script("check", env=a_machine(public, str(public)))
     assert told.returncode == EXIT_MISSING
     assert "install Maven" in told.stderr
 
 
 def test_a_fetch_that_fails_leaves_nothing_behind(public: Path) -> None:
     program(public / "maven" / "mvn", "#!/bin/sh\necho no route to host\nexit 1\n")
-    env = {"OPENSEARCH_JAVA_HOME": str(jdk(public / "jdk", *FULL_JDK)), "MEMORYBUS_CACHE": str(public / "cache")}
-    told = script("start", "--data", public / "node", env=env | {"PATH": f"{public / 'maven'}:{os.environ['PATH']}"})
+    env = a_machine(public, f"{public / 'maven'}:{os.environ['PATH']}")
+    told = script("start", "--data", public / "node", env=env)
     assert told.returncode == EXIT_MISSING
     assert "no route to host" in told.stderr
     assert list((public / "cache").iterdir()) == []
@@ -183,8 +138,7 @@ def test_a_fetch_that_fails_leaves_nothing_behind(public: Path) -> None:
 
 def test_two_starts_at_once_assemble_once_and_a_server_that_ends_shows_its_log(public: Path) -> None:
     path, calls = maven(public)
-    home = jdk(public / "jdk", *FULL_JDK)
-    env = {"OPENSEARCH_JAVA_HOME": str(home), "MEMORYBUS_CACHE": str(public / "cache"), "PATH": path}
+    env = a_machine(public, path)
     said: list[str] = []
 
     def start(name: str) -> None:
@@ -202,8 +156,7 @@ def test_two_starts_at_once_assemble_once_and_a_server_that_ends_shows_its_log(p
 
 
 def test_a_port_that_is_taken_is_told(public: Path) -> None:
-    path, _ = maven(public)
-    env = {"OPENSEARCH_JAVA_HOME": str(jdk(public / "jdk", *FULL_JDK)), "MEMORYBUS_CACHE": str(public), "PATH": path}
+    env = a_machine(public, maven(public)[0])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         told = script("start", "--data", public / "node", "--port", str(port), env=env)

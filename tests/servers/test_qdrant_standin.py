@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient, models
@@ -43,28 +41,6 @@ def upsert(vector: list[float]) -> models.UpsertOperation:
 
 def of(field: str, value: str) -> models.Filter:
     return models.Filter(must=[models.FieldCondition(key=field, match=models.MatchValue(value=value))])
-
-
-def points(client: QdrantClient) -> dict[str, Any]:
-    records, _ = client.scroll("alias", of("user", "ann"), with_vectors=["turn"])
-    return {str(record.id): record.vector for record in records}
-
-
-def test_everything_is_there_after_a_stop_and_after_a_kill(tmp_path: Path) -> None:
-    with standin(tmp_path) as server:
-        client = connected(server)
-        fill(client)
-        assert server.stop() == 0
-        server.start()
-        assert points(client) == {ID: {"turn": pytest.approx([0.6, 0.8])}}
-        client.batch_update_points("one", [upsert([4.0, 3.0])])
-        server.kill()
-        server.start()
-        assert points(client) == {ID: {"turn": pytest.approx([0.8, 0.6])}}
-        config = client.get_collection("one").config.strict_mode_config
-        assert config is not None
-        assert config.enabled
-        client.close()
 
 
 def test_it_refuses_what_a_strict_server_refuses(server: StandIn) -> None:

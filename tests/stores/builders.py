@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from contracts.ports import Accepted, Forgotten, Merged, Outcome, Ref, TextStore
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entity, Entry, Scores
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 
 NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
@@ -49,6 +49,51 @@ def a_proposal(turn: LoggedTurn, *, ordinal: int = 0, text: str | None = None) -
 def an_entry(user_id: str, text: str = "I prefer uv over pip", **fields: Any) -> Entry:
     defaults: dict[str, Any] = {"id": str(uuid4()), "created_at": NOON, "updated_at": NOON}
     return Entry(user_id=user_id, text=text, **(defaults | fields))
+
+
+def a_full_entry(user_id: str) -> Entry:
+    """An entry about Zoë of which all is known that may be."""
+    return an_entry(
+        user_id,
+        "Ünïcödé \x00 Zoë drinks tea 🦉",
+        space="a space",
+        conversation_id="c\x1f1",
+        session_id="s1",
+        turn_id="t1",
+        ordinal=3,
+        role="assistant",
+        speaker="Zoë",
+        persona_id="guide",
+        summary="short",
+        type="preference",
+        subject="people",
+        entity_refs=("person:zoe",),
+        entity_label="Zoë",
+        fact_type="likes",
+        memory_key="people:zoe:likes",
+        themes=("tools",),
+        tags=("uv", "pip"),
+        entities=(Entity(text="Zoë", label="PERSON", confidence=0.9),),
+        source_ids=("src-1",),
+        metadata_confidence=0.7,
+        importance=0.4,
+        pinned=True,
+        manually_saved=True,
+        repeat_count=2,
+        exact_hash="aa",
+        statement_hash="ee",
+        simhash="bb",
+        minhash_bands=("cc", "dd"),
+        enriched=True,
+        embedding_state="error",
+        embedding_provider="p",
+        embedding_model="m",
+        embedding_dimensions=384,
+        embedding_error="no",
+        last_scores=Scores(relevance=0.1, recency=0.2, importance=0.3, total=0.6, computed_at=NOON),
+        expires_at=NOON + minutes(1),
+        version=7,
+    )
 
 
 def entry_of(proposal: Proposal, **fields: Any) -> Entry:
@@ -133,11 +178,6 @@ async def log_texts(store: TextStore, user_id: str, *texts: str, **fields: Any) 
     proposals = [a_proposal(turn) for turn in turns]
     await store.append(turns, proposals)
     return proposals
-
-
-async def texts_logged(store: TextStore, user: str) -> list[str]:
-    """What a user said, in the order of the log."""
-    return [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
 
 
 async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:

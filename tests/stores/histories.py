@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from contracts.ports import Accepted, Decision, Filters, Key, Refused, TextStore
-from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
 from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, entry_of, minutes
 from tests.stores.changing import modify
@@ -88,10 +87,6 @@ def proposal_of(user: str, number: int, said: Said) -> Proposal:
     moment = NOON + minutes(said.minute + PERSONAS.index(said.persona) / 10)
     where = {"space": said.space, "persona_id": said.persona, "session_id": f"{user}-{said.space}-{said.session}"}
     return a_proposal(a_turn(user, said.text, turn_id=str(number), created_at=moment, **where))
-
-
-def repeated(entry: Entry) -> Entry:
-    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1, "tags": (*entry.tags, "repeated")})
 
 
 def verdict_on(proposal: Proposal, said: Said, first: Proposal) -> Decision | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from services.shared.stores.opensearch import OpenSearchTextStore
 from services.shared.stores.opensearch.transport import Client, Document, Get, Version, Write
 
+T = TypeVar("T")
 When = Literal["before", "amid", "after"]
 Process = AbstractAsyncContextManager[OpenSearchTextStore]
 
@@ -101,3 +102,48 @@ def overtaken(store: OpenSearchTextStore, write: int, meanwhile: Callable[[], Aw
     client = OvertakenClient(store.client.address, prefix=store.client.prefix)
     client.left, client.meanwhile = write, meanwhile
     return _process(client)
+
+
+async def broken_off(
+    store: OpenSearchTextStore,
+    when: When,
+    prepare: Callable[[], Awaitable[T]],
+    act: Callable[[OpenSearchTextStore, T], Awaitable[object]],
+) -> AsyncIterator[T]:
+    """What each process left that died one write later than the one before, up to one that did not come to die."""
+    write = 0
+    while True:
+        prepared = await prepare()
+        async with dying(store, write, when) as process:
+            try:
+                await act(process, prepared)
+            except Crash:
+                pass
+            else:
+                return
+        yield prepared
+        write += 1
+
+
+async def overtaken_everywhere(
+    store: OpenSearchTextStore,
+    prepare: Callable[[], Awaitable[T]],
+    act: Callable[[OpenSearchTextStore, T], Awaitable[object]],
+    meanwhile: Callable[[T], Awaitable[object]],
+) -> AsyncIterator[T]:
+    """What is there once something else has happened before one of its writes, and before every other in turn."""
+    write = 0
+    while True:
+        prepared, came = await prepare(), False
+
+        async def overtake() -> None:
+            nonlocal came
+            came = True
+            await meanwhile(prepared)  # noqa: B023
+
+        async with overtaken(store, write, overtake) as process:
+            await act(process, prepared)
+        if not came:
+            return
+        yield prepared
+        write += 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from contracts.ports import Key, Selection, TextStore, VectorPoint
-from contracts.v1.commands import ForgetRequest
+from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryEvent
 from contracts.v1.rollups import RollUpReply, RollUpRequest
 from services.curate import ageing
@@ -42,6 +42,12 @@ def replica(store: TextStore, vectors: FakeVectors | None = None) -> RollUps:
     return RollUps(Stores(store, vectors or FakeVectors(), FakeInFlight(), Said()))
 
 
+def said_by(made: RollUps) -> list[str]:
+    """The ids of what a replica has told of."""
+    assert isinstance(made.stores.say, Said)
+    return made.stores.say.ids
+
+
 async def say(store: TextStore, user: str, *texts: str, days: int = 200, **fields: Any) -> list[Entry]:
     """Log what was said so many days ago, and store it, embedded."""
     said = [NOW - timedelta(days=days, minutes=-i) for i in range(len(texts))]
@@ -52,10 +58,13 @@ async def say(store: TextStore, user: str, *texts: str, days: int = 200, **field
     return await store_entries(store, made)
 
 
-async def embedded(entries: Sequence[Entry]) -> FakeVectors:
-    vectors = FakeVectors()
+async def embed(vectors: FakeVectors, entries: Sequence[Entry]) -> FakeVectors:
     await vectors.upsert([VectorPoint(one, np.full(4, 0.5, np.float32)) for one in entries])
     return vectors
+
+
+async def embedded(entries: Sequence[Entry]) -> FakeVectors:
+    return await embed(FakeVectors(), entries)
 
 
 async def texts(store: TextStore, user: str, status: Any = "active") -> list[str]:
@@ -69,10 +78,6 @@ async def the_roll_up(store: TextStore, user: str) -> Entry:
     return found
 
 
-async def stored(store: TextStore, entries: Sequence[Entry]) -> dict[str, Entry]:
-    return await store.get(entries)
-
-
 async def aged(made: RollUps, user: str, ages: Ages = AGES, *, now: datetime = NOW, days: float = 1) -> int:
     async def at_once(_: float) -> None:
         """Nobody else is waiting."""
@@ -84,8 +89,8 @@ async def asked(made: RollUps, user: str, topic: str | None = "sourdough", **fie
     return await ageing.roll_up(RollUpRequest(user_id=user, topic=topic, **fields), made=made)
 
 
-async def forget(made: RollUps, entry: Entry) -> None:
-    await made.forget(ForgetRequest(user_id=entry.user_id, id=entry.id), refuse_for=DAY)
+async def forget(made: RollUps, entry: Entry) -> ForgetReply:
+    return await made.forget(ForgetRequest(user_id=entry.user_id, id=entry.id), refuse_for=DAY)
 
 
 async def everything_of(store: TextStore, user: str) -> str:
@@ -97,7 +102,7 @@ async def everything_of(store: TextStore, user: str) -> str:
 
 
 async def rolled_up(store: TextStore, entry: Entry) -> str:
-    into = (await stored(store, [entry]))[entry.id].rolled_up_into
+    into = (await store.get([entry]))[entry.id].rolled_up_into
     assert into is not None
     return into
 

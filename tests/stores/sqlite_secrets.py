@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from contracts.ports import Accepted
 from contracts.v1.entries import Entity, Entry
 from contracts.v1.turns import Proposal
+from services.shared.lifecycle.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     a_proposal,
@@ -43,8 +45,9 @@ async def fill(store: SqliteTextStore, marker: str, count: int = 300) -> list[En
     return await store_entries(store, entries)
 
 
-def told(user: str, marker: str) -> Proposal:
-    turn = a_turn(user, f"my {marker} is here", speaker=f"speaker {marker}", tags=(f"tag {marker}",))
+def told(user: str, marker: str, **fields: Any) -> Proposal:
+    fields = {"speaker": f"speaker {marker}", "tags": (f"tag {marker}",), **fields}
+    turn = a_turn(user, f"my {marker} is here", **fields)
     return a_proposal(turn.model_copy(update={"source_ids": (f"mail {marker}",), "correlation_id": marker}))
 
 
@@ -63,14 +66,15 @@ def full_entry(proposal: Proposal, marker: str) -> Entry:
     )
 
 
-async def store_a_told(store: SqliteTextStore, user: str, marker: str) -> Entry:
-    """An entry with a repeat and a fact that was merged into it, changed once, with the marker all over."""
-    first, second = told(user, marker), told(user, marker)
+async def store_a_told(store: SqliteTextStore, user: str, marker: str, **fields: Any) -> Entry:
+    """An entry with a repeat and a fact that was merged into it, changed and corrected, with the marker all over."""
+    first, second = told(user, marker, **fields), told(user, marker, **fields)
     fact = a_proposal(second.turn, ordinal=1, text=f"fact of {marker}")
     await store.append([first.turn, second.turn], [first, second, fact])
     entry = full_entry(first, marker)
     await store.apply([Accepted(entry), a_repeat(second, first.id), a_repeat(fact, first.id)])
     await modify(store, [entry], lambda e: e.model_copy(update={"tags": (*e.tags, f"more {marker}")}))
+    await modify(store, [entry], lambda e: edited(e, Edit(text=f"corrected {marker}"), e.updated_at))
     return entry
 
 

@@ -6,10 +6,9 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 
-from contracts.ports import Change, Key, RecordKey, Selection, TextStore, VectorPoint
+from contracts.ports import Change, Key, RecordKey, Selection, TextStore
 from contracts.v1.claims import Reading
 from contracts.v1.rollups import RollUpsRequest, RollUpUndoRequest
 from services.curate import ageing, rollups
@@ -22,15 +21,15 @@ from tests.stores.rolling import (
     AGES,
     DAY,
     NOW,
-    Said,
     aged,
     asked,
     break_off,
+    embed,
     embedded,
     replica,
     rolled_up,
+    said_by,
     say,
-    stored,
     texts,
     the_roll_up,
 )
@@ -55,10 +54,9 @@ async def test_what_is_old_is_rolled_up_by_topic_and_its_originals_are_archived(
     assert set(one.text.split("\n")) <= set(BREAD)
     assert set(await texts(text_store, user)) == {one.text, *(entry.text for entry in kept)}
     assert set(await texts(text_store, user, "archived")) == set(BREAD)
-    assert {entry.rolled_up_into for entry in (await stored(text_store, old)).values()} == {one.id}
+    assert {entry.rolled_up_into for entry in (await text_store.get(old)).values()} == {one.id}
     assert vectors.points.keys() == {entry.id for entry in kept}
-    assert isinstance(made.stores.say, Said)
-    assert made.stores.say.ids == [one.id]
+    assert said_by(made) == [one.id]
     assert await text_store.records(user, "rolling") == []
     assert await aged(made, user, now=NOW + 2 * DAY) == 0
 
@@ -78,20 +76,16 @@ async def test_a_space_is_looked_through_once_in_a_while_and_anew_when_its_setti
 ) -> None:
     made = replica(text_store, vectors := FakeVectors())
     assert await aged(made, user) == 0
-    old = await say(text_store, user, *BREAD)
-    await vectors.upsert([VectorPoint(one, np.full(4, 0.5, np.float32)) for one in old])
+    await embed(vectors, await say(text_store, user, *BREAD))
     assert await aged(made, user, now=NOW + DAY / 2) == 0
     assert await aged(made, user, Ages(roll_up_after=91), now=NOW + DAY / 2) == 1
 
 
-@pytest.mark.parametrize("replicas", [2, 5])
-async def test_replicas_that_look_at_the_same_moment_roll_up_once(
-    text_store: TextStore, user: str, replicas: int
-) -> None:
+async def test_replicas_that_look_at_the_same_moment_roll_up_once(text_store: TextStore, user: str) -> None:
     old = await say(text_store, user, *BREAD)
     vectors = await embedded(old)
-    done = await asyncio.gather(*(aged(replica(text_store, vectors), user) for _ in range(replicas)))
-    assert sorted(done) == [*[0] * (replicas - 1), 1]
+    done = await asyncio.gather(*(aged(replica(text_store, vectors), user) for _ in range(4)))
+    assert sorted(done) == [0, 0, 0, 1]
     assert set((await the_roll_up(text_store, user)).source_ids) == {one.id for one in old}
 
 
@@ -102,7 +96,7 @@ async def test_of_roll_ups_that_are_made_of_the_same_at_once_each_original_is_in
     (whole,) = drafts(old)
     (part,) = drafts(old[2:9])
     await asyncio.gather(*(replica(text_store).make(one) for one in (whole, part, whole)))
-    archived = (await stored(text_store, old)).values()
+    archived = (await text_store.get(old)).values()
     page = await text_store.page(Selection(user), limit=100, cursor=None)
     made = [one for one in page.entries if one.source == "rollup"]
     sources = [id_ for one in made for id_ in one.source_ids]
@@ -126,7 +120,7 @@ async def test_a_topic_is_rolled_up_on_request_after_a_preview_that_changes_noth
     assert await text_store.records(user, "rollup") == []
 
     (one,) = (await asked(made, user, "sourdough flour")).items
-    assert (one.state, one.sentences) == ("done", shown.items[0].sentences) or one.sentences
+    assert one.state == "done"
     assert [sentence.text for sentence in one.sentences] == [sentence.text for sentence in shown.items[0].sentences]
     assert len(await texts(text_store, user)) == 4
     assert (await asked(made, user, "sourdough flour")).items == ()
@@ -157,23 +151,22 @@ async def test_taken_back_everything_is_as_it_was_and_ageing_leaves_it_alone(tex
     made = replica(text_store, vectors)
     await aged(made, user)
     one = await the_roll_up(text_store, user)
-    await vectors.upsert([VectorPoint(one, np.full(4, 0.5, np.float32))])
+    await embed(vectors, [one])
 
     request = RollUpUndoRequest(user_id=user, id=one.id)
     for _ in range(2):
         reply = await ageing.undo(request, made=made)
         assert (reply.id, set(reply.restored)) == (one.id, {entry.id for entry in old})
 
-    now = await stored(text_store, old)
+    now = await text_store.get(old)
     changed = {"version", "updated_at", "embedding_state"}
     assert [now[its.id].model_dump(exclude=changed) for its in old] == [its.model_dump(exclude=changed) for its in old]
-    assert isinstance(made.stores.say, Said)
-    assert made.stores.say.ids == [one.id, *(its.id for its in old)]
+    assert said_by(made) == [one.id, *(its.id for its in old)]
     assert sorted(await texts(text_store, user)) == sorted(BREAD)
     assert one.id not in vectors.points
-    assert (await stored(text_store, [one]))[one.id].text == ""
+    assert (await text_store.get([one]))[one.id].text == ""
     await text_store.replace([Change(its, its.model_copy(update={"embedding_state": "ready"})) for its in now.values()])
-    await vectors.upsert([VectorPoint(its, np.full(4, 0.5, np.float32)) for its in old])
+    await embed(vectors, old)
     assert await aged(made, user, now=NOW + 2 * DAY) == 0
     assert sorted(await texts(text_store, user)) == sorted(BREAD)
     assert len((await asked(made, user)).items) == 1
@@ -186,7 +179,7 @@ async def test_what_was_said_again_meanwhile_comes_back_superseded_by_that(text_
     (again,) = await say(text_store, user, BREAD[0], days=0)
     await made.undo(user, (await rolled_up(text_store, old[0])))
     assert sorted(await texts(text_store, user)) == sorted(BREAD)
-    back = (await stored(text_store, old))[old[0].id]
+    back = (await text_store.get(old))[old[0].id]
     assert (back.status, back.superseded_by, back.rolled_up_into) == ("superseded", again.id, None)
 
 
@@ -199,10 +192,9 @@ async def test_what_is_no_longer_so_comes_back_superseded(text_store: TextStore,
     reader = FakeReader(updates=[(old[0].text, denial.text)], knows={denial.text: is_new})
     await settle(text_store, [denial], reader)
     await made.undo(user, await rolled_up(text_store, old[0]))
-    assert isinstance(made.stores.say, Said)
-    told = await text_store.get([Key(user, id_) for id_ in made.stores.say.ids])
+    told = await text_store.get([Key(user, id_) for id_ in said_by(made)])
     await settle(text_store, list(told.values()), reader)
-    back = (await stored(text_store, old))[old[0].id]
+    back = (await text_store.get(old))[old[0].id]
     assert (back.status, back.superseded_by) == ("superseded", denial.id)
 
 

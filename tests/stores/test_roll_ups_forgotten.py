@@ -12,9 +12,11 @@ import pytest
 
 from contracts.ports import Accepted, Change, TextStore
 from contracts.v1.edits import UpdateRequest
+from contracts.v1.entries import Entry
 from services.curate.ageing import Ages
 from services.curate.edits import Editor
 from services.curate.retention import expire
+from services.curate.rollups import RollUps
 from services.shared.errors import Rejected
 from tests.stores.builders import log_of
 from tests.stores.rolling import (
@@ -29,12 +31,17 @@ from tests.stores.rolling import (
     forget,
     replica,
     say,
-    stored,
     text_of,
     texts,
     the_roll_up,
 )
 from tests.unit.context.test_context_clusters import BREAD
+
+
+async def update(made: RollUps, entry: Entry, text: str, *, redact: bool = False) -> None:
+    """Say something else instead."""
+    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
+    await editor.update(UpdateRequest(user_id=entry.user_id, id=entry.id, text=text, redact=redact))
 
 
 async def test_of_a_forgotten_original_no_byte_stays_in_the_roll_up(text_store: TextStore, user: str) -> None:
@@ -59,13 +66,14 @@ async def test_of_a_forgotten_roll_up_no_byte_stays_in_its_originals(text_store:
     other = await say(text_store, user, "My train was late")
     made = replica(text_store, await embedded(old))
     await asked(made, user)
+    one = await text_of(text_store, user, old[0])
     for _ in range(2):
-        await forget(made, one := await text_of(text_store, user, old[0]))
+        assert (await forget(made, one)).receipt.turns == len(old)
     told = await everything_of(text_store, user)
     assert "Clara" not in told
     assert "ourdough" not in told
-    assert {its.status for its in (await stored(text_store, [*old, one])).values()} == {"forgotten"}
-    assert (await stored(text_store, other))[other[0].id] == other[0]
+    assert {its.status for its in (await text_store.get([*old, one])).values()} == {"forgotten"}
+    assert (await text_store.get(other))[other[0].id] == other[0]
     assert {turn.text for turn in (await log_of(text_store, user)).values()} == {"[forgotten]", "My train was late"}
 
 
@@ -91,7 +99,7 @@ async def test_originals_lose_their_words_after_a_while_and_the_roll_up_stays(te
     for expected in (1, 0):
         assert await aged(made, user, kept, now=NOW + (183 - expected) * DAY, days=0.5) == expected
     assert await texts(text_store, user) == [one.text]
-    assert {its.text for its in (await stored(text_store, old)).values()} == {""}
+    assert {its.text for its in (await text_store.get(old)).values()} == {""}
     assert {turn.text for turn in (await log_of(text_store, user)).values()} == {"[forgotten]"}
     with pytest.raises(Rejected, match="cannot be taken back"):
         await made.undo(user, one.id)
@@ -106,9 +114,8 @@ async def test_what_is_too_old_goes_with_its_originals(text_store: TextStore, us
     vectors = await embedded(old)
     made = replica(text_store, vectors)
     await aged(made, user)
-    size = (await text_store.spaces(user))[0]
-    limits: dict[str, Any] = {"max_age": 100 * DAY, "of": size}
-    assert await expire(stores=made.stores, **limits) == 1
+    (size,) = await text_store.spaces(user)
+    assert await expire(stores=made.stores, max_age=100 * DAY, of=size) == 1
     assert "ourdough" not in await everything_of(text_store, user)
 
 
@@ -158,7 +165,7 @@ async def test_who_was_held_up_while_it_was_taken_back_stores_nothing(
         monkeypatch.setattr(text_store, call, late)
         await asked(made, user)
         assert sorted(await texts(text_store, user)) == sorted(BREAD)
-        assert {one.status for one in (await stored(text_store, old)).values()} == {"active"}
+        assert {one.status for one in (await text_store.get(old)).values()} == {"active"}
         await text_store.remove_records(user, "rollup")
 
 
@@ -182,19 +189,17 @@ async def test_an_original_that_is_pinned_all_the_same_keeps_its_words(text_stor
     old = await say(text_store, user, *BREAD)
     made = replica(text_store, await embedded(old))
     await aged(made, user)
-    held = (await stored(text_store, old))[old[0].id]
+    held = (await text_store.get(old))[old[0].id]
     await text_store.replace([Change(held, held.model_copy(update={"pinned": True}))])
     await aged(made, user, Ages(originals_kept=1), now=NOW + 2 * DAY)
-    assert sorted(one.text for one in (await stored(text_store, old)).values()) == ["", "", "", BREAD[0]]
+    assert sorted(one.text for one in (await text_store.get(old)).values()) == ["", "", "", BREAD[0]]
 
 
 async def test_a_roll_up_that_is_redacted_leaves_nothing_of_its_originals(text_store: TextStore, user: str) -> None:
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
-    id_ = (await the_roll_up(text_store, user)).id
-    await editor.update(UpdateRequest(user_id=user, id=id_, text="I gave up baking", redact=True))
+    await update(made, await the_roll_up(text_store, user), "I gave up baking", redact=True)
     assert await texts(text_store, user) == ["I gave up baking"]
     told = await everything_of(text_store, user)
     assert "Clara" not in told
@@ -207,9 +212,7 @@ async def test_of_a_roll_up_whose_text_was_changed_nothing_stays_when_an_origina
     old = await say(text_store, user, *BREAD, NEWS)
     made = replica(text_store, await embedded(old))
     await asked(made, user)
-    editor = Editor(made.stores, lambda *_: nullcontext(), DAY, 10_000)
-    one = await the_roll_up(text_store, user)
-    await editor.update(UpdateRequest(user_id=user, id=one.id, text=f"Mine now: {NEWS}"))
+    await update(made, await the_roll_up(text_store, user), f"Mine now: {NEWS}")
     assert (await the_roll_up(text_store, user)).line_sources == ()
     await forget(made, old[-1])
     assert sorted(await texts(text_store, user)) == sorted(BREAD)

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from contracts.ports import Change, TextStore
 from contracts.v1.cards import CardsRequest
 from contracts.v1.claims import Claim, Slot
-from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsRequest, SettleRequest
 from contracts.v1.profile import ProfileRequest
-from contracts.v1.rollups import RollUp
 from contracts.v1.sessions import SessionsRequest
-from services.cli.rollup import _lines
 from services.curate import cards, loops, profile, sessions
 from services.curate.rollups import RollUps
 from services.shared.context.rollups import drafts, voices
@@ -185,16 +182,3 @@ async def test_a_rolling_summary_is_of_what_is_rolled_up_as_well(text_store: Tex
     assert before is not None
     assert before.text
     assert (await sessions.list_sessions(request, store=text_store)).rolling == before
-
-
-async def test_a_forgotten_roll_up_is_told_with_the_turns_of_its_originals(text_store: TextStore, user: str) -> None:
-    said = await say(text_store, user, *SAID)
-    made = replica(text_store)
-    (one,) = await roll_up(made, said[:4])
-    reply = await made.forget(ForgetRequest(user_id=user, id=one.id), refuse_for=timedelta(days=1))
-    assert reply.receipt.turns == 4
-
-
-def test_a_preview_is_called_so_once() -> None:
-    (line,) = _lines([RollUp(space="default", state="preview", sentences=(), source_ids=("a", "b"))])
-    assert line == "preview, 2 memories"

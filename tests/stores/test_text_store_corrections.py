@@ -6,15 +6,12 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from contracts.ports import Accepted, Change, Filters, Overview, Scope, TextStore
 from contracts.v1.entries import Entry
 from services.shared.lifecycle.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     NOON,
-    a_proposal,
     a_repeat,
     a_user,
     an_entry,
@@ -29,7 +26,7 @@ from tests.stores.builders import (
     tomorrow,
 )
 from tests.stores.changing import modify
-from tests.stores.sqlite_secrets import QUOTED, fill, found, full_entry, told
+from tests.stores.sqlite_secrets import QUOTED, fill, found, store_a_told
 
 LATER = NOON + timedelta(hours=1)
 
@@ -55,11 +52,16 @@ async def test_another_text_is_found_by_its_words_and_compared_by_them(text_stor
     assert await similar_to(text_store, same, old) == [[change.new], []]
 
 
-async def test_what_another_says_can_be_said_only_by_who_knows_of_it(text_store: TextStore, user: str) -> None:
+async def test_what_another_says_can_be_said_by_who_knows_of_it_and_what_was_forgotten_by_nobody(
+    text_store: TextStore, user: str
+) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, "one", statement_hash="old")])
-    (other,) = await store_entries(text_store, [changed(an_entry(user, "two"), "I live in Porto").new])
-    assert await text_store.replace([changed(entry, "I live in Porto")]) == {entry.id}
-    assert (await text_store.get([entry]))[entry.id] == entry
+    other, gone = (changed(an_entry(user, "two"), text).new for text in ("I live in Porto", "I live in Faro"))
+    await store_entries(text_store, [other, gone])
+    await forget(text_store, gone, until=tomorrow())
+    for text in ("I live in Porto", "I live in Faro"):
+        assert await text_store.replace([changed(entry, text)]) == {entry.id}
+        assert (await text_store.get([entry]))[entry.id] == entry
     known = frozenset([other.id])
     assert await text_store.replace([changed(entry, "I live in Porto", known=known)]) == set()
 
@@ -70,13 +72,6 @@ async def test_of_entries_that_are_made_the_same_at_once_one_is(text_store: Text
     now = (await text_store.get(entries)).values()
     assert [one.text for one in now].count("I live in Porto") == 6 - sum(map(len, conflicts)) <= 1
     assert {one.text for one in now} <= {*"012345", "I live in Porto"}
-
-
-async def test_what_was_forgotten_cannot_be_said_instead(text_store: TextStore, user: str) -> None:
-    entry, gone = await store_entries(text_store, [an_entry(user, "one"), changed(an_entry(user), "Porto").new])
-    await forget(text_store, gone, until=tomorrow())
-    assert await text_store.replace([changed(entry, "Porto")]) == {entry.id}
-    assert (await text_store.get([entry]))[entry.id].text == "one"
 
 
 async def test_a_forgotten_entry_may_come_back_in_no_text_it_ever_had(text_store: TextStore, user: str) -> None:
@@ -125,37 +120,24 @@ async def test_what_was_changed_meanwhile_is_not_redacted(text_store: TextStore,
     assert (await log_of(text_store, user))[proposal.turn.turn_id].text == proposal.text
 
 
-@pytest.mark.parametrize("way", ["redacted", "forgotten", "erased"])
-@pytest.mark.parametrize("marker", ["zanzibarium", QUOTED])
-async def test_no_earlier_text_is_in_any_byte(
-    sqlite_store: SqliteTextStore, path: Path, user: str, marker: str, way: str
+async def test_no_earlier_text_of_what_was_redacted_is_in_any_byte(
+    sqlite_store: SqliteTextStore, path: Path, user: str
 ) -> None:
     await fill(sqlite_store, "keptword")
-    first, again = (a_proposal(told(user, marker).turn.model_copy(update={"speaker": None})) for _ in range(2))
-    await sqlite_store.append([first.turn, again.turn], [first, again])
-    entry = full_entry(first, marker)
-    await sqlite_store.apply([Accepted(entry), a_repeat(again, first.id)])
-    for n in range(3):
-        entry = (await sqlite_store.get([entry]))[entry.id]
-        assert not await sqlite_store.replace([changed(entry, f"version {n} of {marker}", known=None)])
+    entry = await store_a_told(sqlite_store, user, QUOTED, speaker=None)
     entry = (await sqlite_store.get([entry]))[entry.id]
-    assert len(entry.revisions) == 3
-    if way == "redacted":
+    assert entry.revisions
+    bare = {"tags": (), "themes": (), "source_ids": ()}
+    for _ in range(2):
+        assert found(path, QUOTED)
         change = changed(entry, "it is well", redact=True)
-        change = Change(entry, change.new.model_copy(update={"tags": (), "themes": (), "source_ids": ()}))
+        change = Change(entry, change.new.model_copy(update=bare))
         assert await sqlite_store.redact([change], until=tomorrow())
         assert await sqlite_store.compact()
-        assert found(path, marker) == 0
-        again_said = changed(change.new, f"another {marker}", known=None)
-        assert not await sqlite_store.replace([again_said])
-        assert await sqlite_store.redact([changed(again_said.new, "it is well", redact=True)], until=tomorrow())
-    elif way == "forgotten":
-        await forget(sqlite_store, entry, until=tomorrow())
-    else:
-        await sqlite_store.erase(user)
-    assert found(path, marker)
-    assert await sqlite_store.compact()
-    assert found(path, marker) == 0
+        assert found(path, QUOTED) == 0
+        said_again = changed(change.new, f"another {QUOTED}", known=None)
+        assert not await sqlite_store.replace([said_again])
+        entry = said_again.new
     assert found(path, "keptword7x")
 
 
@@ -170,9 +152,8 @@ async def test_an_overview_counts_what_is_active_by_what_it_is(text_store: TextS
     ]
     await store_entries(text_store, entries)
     home = Overview(3, 1, 1, {"fact": 2, "note": 1}, {"tea": 2, "green tea": 1}, {"pending": 2, "ready": 1}, LATER)
-    assert await text_store.overview(user, "default") == home
-    assert await text_store.overview(user, "default", "*") == home
-    assert await text_store.overview(user, "default", "guide") == home
+    for personas in ((), ("*",), ("guide",)):
+        assert await text_store.overview(user, "default", *personas) == home
     for other in ("", "mate"):
         assert (await text_store.overview(user, "default", other)).themes == {"tea": 1, "green tea": 1}
         assert (await text_store.overview(user, None, other)).entries == 3

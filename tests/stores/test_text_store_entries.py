@@ -1,17 +1,33 @@
-"""Entries: read, changed one version at a time, found when they are stuck."""
+"""Entries: read, changed one version at a time, found when they are stuck, too many or too old."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Accepted, Change, EmbeddingIdentity, Filters, Key, Outcome, Refused, Scope, Stuck, TextStore
-from contracts.v1.entries import Entity, Entry, Scores
+from contracts.ports import (
+    Accepted,
+    Change,
+    EmbeddingIdentity,
+    Filters,
+    Key,
+    Outcome,
+    Refused,
+    Scope,
+    SpaceSize,
+    Stuck,
+    TextStore,
+    Unavailable,
+)
+from contracts.v1.entries import Entry
 from tests.stores.builders import (
     NOON,
+    a_full_entry,
     a_session,
     a_turn,
     a_user,
@@ -21,6 +37,7 @@ from tests.stores.builders import (
     log_texts,
     minutes,
     outcomes_of,
+    repeated,
     similar_to,
     store_entries,
     undecided_of,
@@ -28,54 +45,8 @@ from tests.stores.builders import (
 from tests.stores.changing import modify
 
 
-def counted(entry: Entry) -> Entry:
-    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
-
-
 async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user: str) -> None:
-    full = Entry(
-        **(an_entry(user, "Ünïcödé \x00 text 🦉").model_dump(exclude={"level"})),
-    ).model_copy(
-        update={
-            "space": "a space",
-            "conversation_id": "c\x1f1",
-            "session_id": "s1",
-            "turn_id": "t1",
-            "ordinal": 3,
-            "role": "assistant",
-            "speaker": "Zoë",
-            "persona_id": "guide",
-            "summary": "short",
-            "type": "preference",
-            "subject": "people",
-            "entity_refs": ("person:zoe",),
-            "entity_label": "Zoë",
-            "fact_type": "likes",
-            "memory_key": "people:zoe:likes",
-            "themes": ("tools",),
-            "tags": ("uv", "pip"),
-            "entities": (Entity(text="Zoë", label="PERSON", confidence=0.9),),
-            "source_ids": ("src-1",),
-            "metadata_confidence": 0.7,
-            "importance": 0.4,
-            "pinned": True,
-            "manually_saved": True,
-            "repeat_count": 2,
-            "exact_hash": "aa",
-            "simhash": "bb",
-            "minhash_bands": ("cc", "dd"),
-            "superseded_by": "other",
-            "enriched": True,
-            "embedding_state": "error",
-            "embedding_provider": "p",
-            "embedding_model": "m",
-            "embedding_dimensions": 384,
-            "embedding_error": "no",
-            "last_scores": Scores(relevance=0.1, recency=0.2, importance=0.3, total=0.6, computed_at=NOON),
-            "expires_at": NOON + minutes(1),
-            "version": 7,
-        }
-    )
+    full = a_full_entry(user)
     await store_entries(text_store, [full])
     assert await text_store.get([full]) == {full.id: full}
 
@@ -85,40 +56,30 @@ async def test_entries_come_in_the_order_asked_without_the_unknown(text_store: T
     assert list(await text_store.get([two, Key(user, "unknown"), one, two])) == [two.id, one.id]
 
 
-async def test_many_entries_are_read_and_changed_in_one_call(text_store: TextStore, user: str) -> None:
-    stored = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
-    assert list((await text_store.get(stored)).values()) == stored
-    assert [entry.version for entry in await modify(text_store, stored, counted)] == [2] * 1500
-
-
-async def test_a_change_makes_the_next_version(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, version=4)])
-    changed = await modify(text_store, [entry], counted)
-    assert changed == [entry.model_copy(update={"repeat_count": 1, "version": 5})]
-    assert await text_store.get([entry]) == {entry.id: changed[0]}
-
-
-async def test_only_what_is_changed_is_replaced(text_store: TextStore, user: str) -> None:
-    one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two")])
+async def test_what_is_changed_makes_the_next_version_and_nothing_else_does(text_store: TextStore, user: str) -> None:
+    one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two", version=4)])
     changed = await modify(
-        text_store, [one, Key(user, "unknown"), two], lambda e: counted(e) if e.text == "two" else None
+        text_store, [one, Key(user, "unknown"), two], lambda e: repeated(e) if e.text == "two" else None
     )
-    assert [entry.id for entry in changed] == [two.id]
-    assert (await text_store.get([one]))[one.id] == one
+    assert changed == [two.model_copy(update={"repeat_count": 1, "version": 5})]
+    assert await text_store.get([one, two]) == {one.id: one, two.id: changed[0]}
+    many = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
+    assert list((await text_store.get(many)).values()) == many
+    assert [entry.version for entry in await modify(text_store, many, repeated)] == [2] * 1500
 
 
-@pytest.mark.parametrize("field", ["id", "user_id", "space", "persona_id"])
-async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str, field: str) -> None:
+async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    with pytest.raises(ValueError, match="cannot change"):
-        await modify(text_store, [entry], lambda e: e.model_copy(update={field: "other"}))
+    for field in ("id", "user_id", "space", "persona_id"):
+        with pytest.raises(ValueError, match="cannot change"):
+            await modify(text_store, [entry], lambda e: e.model_copy(update={field: "other"}))  # noqa: B023
     assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_what_is_not_as_it_was_read_is_a_conflict_and_stays(text_store: TextStore, user: str) -> None:
     one, two, gone = [an_entry(user, text) for text in ("one", "two", "gone")]
     await store_entries(text_store, [one, two])
-    (newer,) = await modify(text_store, [one], counted)
+    (newer,) = await modify(text_store, [one], repeated)
     changes = [Change(old, old.model_copy(update={"tags": ("late",)})) for old in (one, two, gone)]
     assert await text_store.replace(changes) == {one.id, gone.id}
     assert await text_store.get([one, two, gone]) == {one.id: newer, two.id: changes[1].new}
@@ -127,7 +88,7 @@ async def test_what_is_not_as_it_was_read_is_a_conflict_and_stays(text_store: Te
 
 async def test_changes_at_the_same_time_do_not_overwrite_each_other(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    await asyncio.gather(*(modify(text_store, [entry], counted) for _ in range(50)))
+    await asyncio.gather(*(modify(text_store, [entry], repeated) for _ in range(50)))
     stored = (await text_store.get([entry]))[entry.id]
     assert (stored.repeat_count, stored.version) == (50, 51)
 
@@ -138,7 +99,7 @@ async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore,
     def failing(_: Entry) -> Entry:
         raise ArithmeticError
 
-    changes = [counted, failing] * 20
+    changes = [repeated, failing] * 20
     results = await asyncio.gather(*(modify(text_store, [entry], c) for c in changes), return_exceptions=True)
     assert [isinstance(result, ArithmeticError) for result in results] == [False, True] * 20
     assert (await text_store.get([entry]))[entry.id].repeat_count == 20
@@ -192,9 +153,16 @@ async def test_entries_are_counted_by_stage(empty_text_store: TextStore, user: s
     assert (everybody.turns, everybody.entries, everybody.unenriched, everybody.unembedded) == (2, 4, 2, 3)
 
 
-async def test_nobody_has_nothing(text_store: TextStore) -> None:
-    counted = await text_store.counts("nobody")
-    assert (counted.turns, counted.entries, counted.undecided, counted.unembedded) == (0, 0, 0, 0)
+async def test_a_closed_store_is_unavailable_and_closes_twice(
+    open_text_store: Callable[[Path], Awaitable[TextStore]], tmp_path: Path
+) -> None:
+    store = await open_text_store(tmp_path)
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.counts()
+    with pytest.raises(Unavailable, match="closed"):
+        await store_entries(store, [an_entry("ann")])
 
 
 async def test_the_identity_of_the_embedding_is_remembered(empty_text_store: TextStore) -> None:
@@ -212,7 +180,7 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     other = a_user()
     taken = [Key(other, entry.id) for entry in (first, second)]
     assert await text_store.get(taken) == {}
-    assert await modify(text_store, taken, counted) == []
+    assert await modify(text_store, taken, repeated) == []
     assert await text_store.neighbours(taken, reach=4) == {}
     assert await outcomes_of(text_store, taken) == {}
     assert await undecided_of(text_store, [Key(other, proposal.id)]) == []
@@ -263,6 +231,87 @@ async def test_a_removed_entry_is_found_nowhere_and_its_proposal_is_judged_again
 
 async def test_what_was_changed_meanwhile_is_not_removed(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    (changed,) = await modify(text_store, [entry], counted)
+    (changed,) = await modify(text_store, [entry], repeated)
     assert await text_store.remove([entry, an_entry(user, id="unknown")]) == {entry.id, "unknown"}
     assert await text_store.get([entry]) == {entry.id: changed}
+
+
+async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str) -> None:
+    entries = await store_entries(text_store, [an_entry(user, persona_id=p) for p in (None, None, "guide")])
+    await modify(text_store, entries[1:], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (1, 2)
+    await modify(text_store, entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (2, 1)
+    await store_entries(text_store, [an_entry(user, status="superseded")])
+    assert (await text_store.counts(user)).inactive == 2
+
+
+async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextStore) -> None:
+    await store_entries(empty_text_store, [an_entry("ann", persona_id=p) for p in (None, "guide", "guide", "tutor")])
+    await store_entries(empty_text_store, [an_entry("ann", space="work") for _ in range(2)])
+    await store_entries(empty_text_store, [an_entry("ben", space="work") for _ in range(3)])
+    archived = await store_entries(empty_text_store, [an_entry("ben") for _ in range(5)])
+    await modify(empty_text_store, archived[1:], lambda entry: entry.model_copy(update={"status": "archived"}))
+    fullest = [SpaceSize("ann", "default", 4), SpaceSize("ben", "work", 3), SpaceSize("ann", "work", 2)]
+    assert await empty_text_store.over_capacity(cap=1, limit=9) == fullest
+    assert await empty_text_store.over_capacity(cap=1, limit=2) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=2, limit=9) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=4, limit=9) == []
+    assert await empty_text_store.over_capacity(cap=1, limit=9, but=["ann", "zoe"]) == fullest[1:2]
+    assert await empty_text_store.spaces("ann") == [fullest[0], fullest[2]]
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 1), fullest[1]]
+    await modify(empty_text_store, archived[:1], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 0), fullest[1]]
+    await empty_text_store.forget(archived, until=None)
+    assert await empty_text_store.spaces("ben") == [fullest[1]]
+    assert await empty_text_store.spaces("zoe") == []
+
+
+async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store: TextStore) -> None:
+    ann, ben = a_session("ann", list("abcdef")), a_session("ben", list("xy"), space="work", persona_id="guide")
+    ann[1] = ann[1].model_copy(update={"pinned": True})
+    ann[2] = ann[2].model_copy(update={"manually_saved": True})
+    await store_entries(empty_text_store, [*ann, ben[1]])
+    await modify(empty_text_store, [ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    before = NOON + minutes(5)
+    oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[3].id), Key("ann", ann[4].id)]
+    assert await empty_text_store.expired(before=before, limit=9) == oldest
+    assert await empty_text_store.expired(before=before, limit=2) == oldest[:2]
+    assert await empty_text_store.expired(before=NOON, limit=9) == []
+    assert await empty_text_store.expired(before=before, limit=9, but=["ann"]) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == [oldest[0], *oldest[2:]]
+    assert await empty_text_store.expired(before=before, limit=1, of=("ben", "work")) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ben", "default")) == []
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
+    assert await empty_text_store.expired(before=before, limit=9) == oldest[:3]
+    await modify(empty_text_store, [ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
+    await modify(empty_text_store, [ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
+    oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]
+    assert sorted(await empty_text_store.expired(before=NOON + minutes(2), limit=9)) == sorted(oldest)
+
+
+async def test_what_stands_behind_a_roll_up_is_not_aged_while_it_does(empty_text_store: TextStore) -> None:
+    original, before = an_entry("ann", created_at=NOON), NOON + minutes(1)
+    behind = {"status": "archived", "rolled_up_into": "r"}
+    in_use = {"status": "active", "rolled_up_into": None}
+    (original,) = await store_entries(empty_text_store, [original])
+    for now, expected in ((behind, []), (in_use, [Key("ann", original.id)]), (behind, [])):
+        await modify(empty_text_store, [original], lambda entry: entry.model_copy(update=now))  # noqa: B023
+        assert await empty_text_store.expired(before=before, limit=9) == expected
+        assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == expected
+
+
+async def test_everybodys_active_entries_are_gone_through_in_order(empty_text_store: TextStore) -> None:
+    users = [f"user-{i % 3}" for i in range(9)]
+    entries = await store_entries(empty_text_store, [an_entry(user, space=f"s-{user}") for user in users])
+    retired, forgotten, *active = sorted(entries, key=lambda entry: entry.id)
+    await modify(empty_text_store, [retired], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await empty_text_store.forget([forgotten], until=None)
+    found: list[Entry] = []
+    while page := await empty_text_store.scan(after=found[-1].id if found else "", limit=3):
+        found += page
+    assert found == active
+    assert await empty_text_store.scan(after=active[2].id, limit=2) == active[3:5]

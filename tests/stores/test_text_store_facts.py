@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contracts.ports import Filters, Scope, TextStore
+from contracts.ports import TextStore
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry
@@ -18,11 +17,9 @@ from contracts.v1.turns import WORDLESS
 from services.curate.edits import Editor
 from services.curate.privacy import forget
 from services.curate.stores import Stores
-from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.stores.builders import a_proposal
 from tests.stores.drawing import Memory, a_former_fact
-from tests.stores.sqlite_secrets import found
 
 
 @pytest.fixture
@@ -77,26 +74,6 @@ async def test_a_fact_that_is_still_undecided_when_its_turn_is_forgotten_is_refu
     await memory.judge([fact])
     assert await memory.store.get([fact]) == {}
     assert "Porto" not in str(await memory.store.export_log(memory.user, after=None, limit=10))
-
-
-async def test_erasing_leaves_no_fact(memory: Memory) -> None:
-    fact = await memory.had_drawn(await memory.log("We moved to Porto!"), "Porto")
-    await memory.store.erase(memory.user)
-    assert set((await memory.store.count_remaining(memory.user)).values()) == {0}
-    assert await memory.store.get([fact]) == {}
-
-
-async def test_the_marker_of_a_forgotten_turn_is_in_no_byte(sqlite_store: SqliteTextStore, path: Path) -> None:
-    memory = Memory(sqlite_store, "ann")
-    turn = await memory.log("We moved to Zanzibarium!")
-    fact = await memory.had_drawn(turn, "Zanzibarium")
-    assert found(path, "Zanzibarium") > 2
-    await forgotten(memory, await memory.entry(turn))
-    assert await sqlite_store.compact()
-    assert found(path, "Zanzibarium") == 0
-    assert found(path, "zanzibarium") == 0
-    hits = await sqlite_store.search(Scope("ann", "default"), "Zanzibarium home", limit=9, filters=Filters())
-    assert fact.id not in {hit.id for hit in hits}
 
 
 @pytest.mark.parametrize("redact", [False, True])

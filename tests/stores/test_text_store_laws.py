@@ -1,17 +1,17 @@
-"""Laws that hold for every history: repeating changes nothing, and the counts are what a look shows."""
+"""Laws of every history: whatever is said, settled, forgotten, reopened or erased, and be it done twice, it adds up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, Selection, TextStore
-from contracts.v1.entries import Entry, Status
-from contracts.v1.turns import LoggedTurn
+from contracts.ports import Accepted, Refused, StageCounts, TextStore
+from contracts.v1.entries import Entry
+from contracts.v1.turns import WORDLESS, Proposal
 from tests.sizes import sized
 from tests.stores.builders import (
     NOON,
@@ -22,144 +22,230 @@ from tests.stores.builders import (
     entry_of,
     minutes,
     outcomes_of,
-    similar_to,
+    suppressed,
+    tomorrow,
     undecided_of,
 )
 from tests.stores.changing import modify
+from tests.stores.seeing import everything_of
 
 LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-TEXTS = ("green tea", "black tea with lemon", "it rains in Ghent", "green Ghent")
+TURNS = 6
+STATEMENTS = ("green tea", "black tea with lemon", "it rains in Ghent")
+
+Kind = Literal["log", "accept", "judge", "merge", "refuse", "forget", "reopen", "archive", "erase"]
+KINDS: tuple[Kind, ...] = ("log", "log", "log", "accept", "judge", "judge", "merge", "refuse", "forget", "reopen")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into."""
+    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into, or 0 and 1 say how."""
 
-    kind: Literal["log", "accept", "merge", "refuse", "retire", "revive", "tag"]
+    kind: Kind
     turn: int
     onto: int
 
 
 STEPS = st.builds(
-    Step,
-    st.sampled_from(["log", "log", "accept", "accept", "merge", "refuse", "retire", "revive", "tag"]),
-    st.integers(0, 5),
-    st.integers(0, 5),
+    Step, st.sampled_from((*KINDS, *KINDS, "archive", "erase")), st.integers(0, TURNS - 1), st.integers(0, TURNS - 1)
 )
-HISTORIES = st.lists(st.lists(STEPS, min_size=1, max_size=5), max_size=6)
+HISTORIES = st.lists(STEPS, max_size=20)
 
 
-def turn_number(user: str, number: int) -> LoggedTurn:
+def story(told: str) -> list[Step]:
+    """Steps as `kind turn`, or `kind turn onto`."""
+    words = [step.split() for step in told.split(",")]
+    return [Step(kind, int(turn), int(*onto or "0")) for kind, turn, *onto in words]  # type: ignore[arg-type]
+
+
+FORGOTTEN = story(
+    "log 0, log 3, accept 0, merge 3 0, refuse 0, forget 0 2, forget 0 1, log 0, accept 0, judge 0, reopen 0,"
+    "log 1, merge 1 0, reopen 3, judge 3, accept 3, merge 3 0, log 2, log 5, accept 2, forget 2 1, judge 5, forget 5 2"
+)
+"""Forgotten is refused for some time or may come back, has no words, nothing is merged into it, and it stays so."""
+
+OUT_OF_USE = story(
+    "log 1, log 4, judge 1, judge 4, merge 4 0, archive 1, merge 4 1, judge 4, forget 1 1, archive 4, forget 4 2,"
+    "log 2, refuse 2, accept 2, reopen 2, judge 2, merge 2 4, reopen 2, erase 0, judge 1, merge 4 1, log 1, judge 1"
+)
+"""What is out of use hinders nobody and is forgotten all the same; the refused is judged again; erased, all is new."""
+
+
+def proposal_of(user: str, number: int) -> Proposal:
+    text = STATEMENTS[number % len(STATEMENTS)]
     moment = NOON + minutes(number)
-    return a_turn(user, TEXTS[number % len(TEXTS)], turn_id=str(number), created_at=moment, session_id=f"{user}-s")
+    return a_proposal(a_turn(user, text, turn_id=str(number), created_at=moment, session_id=f"{user}-s"))
 
 
-def repeated(entry: Entry) -> Entry:
-    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1, "tags": (*entry.tags, "repeated")})
+def candidate(proposal: Proposal, number: int) -> Entry:
+    return entry_of(proposal, statement_hash=STATEMENTS[number % len(STATEMENTS)])
 
 
-def verdict_of(step: Step, user: str) -> Decision:
-    proposal = a_proposal(turn_number(user, step.turn))
-    if step.kind == "accept":
-        return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
-    if step.kind == "merge":
-        return a_repeat(proposal, a_proposal(turn_number(user, step.onto)).id)
-    return Refused(proposal, "a reason")
+@dataclass
+class Model:
+    """What a memory should hold, by the number of the turn."""
+
+    outcomes: dict[int, str | None] = field(default_factory=dict)
+    canonical: dict[int, int] = field(default_factory=dict)
+    statuses: dict[int, str] = field(default_factory=dict)
+    wordless: set[int] = field(default_factory=set)
+    refused_statements: set[int] = field(default_factory=set)
+
+    def after(self, step: Step) -> Model:
+        """The model once this has happened, too."""
+        if step.kind == "erase":
+            return Model()
+        if self.outcomes.get(step.turn, "unheard") is None:
+            self._settle(step)
+        else:
+            self._change(step)
+        return self
+
+    def _settle(self, step: Step) -> None:
+        """What may happen to a proposal without an outcome."""
+        number = step.turn
+        match step.kind:
+            case "accept":
+                self._accept(number)
+            case "judge" if number % len(STATEMENTS) not in self.refused_statements and not self._alike(number):
+                self._accept(number)
+            case "merge" if self.statuses.get(step.onto) == "active":
+                self.outcomes[number], self.canonical[number] = "merged", step.onto
+            case "refuse":
+                self.outcomes[number] = "refused"
+                self.wordless.add(number)
+
+    def _change(self, step: Step) -> None:
+        """What may happen to one that has an outcome, or that is not logged yet."""
+        number = step.turn
+        match step.kind:
+            case "log":
+                self.outcomes.setdefault(number, None)
+            case "forget" if self.statuses.get(number, "forgotten") != "forgotten":
+                self._forget(number, until=step.onto % 2 == 0)
+            case "reopen" if self.outcomes.get(number) in ("merged", "refused"):
+                self.outcomes[number] = None
+                self.canonical.pop(number, None)
+            case "archive" if self.statuses.get(number) == "active":
+                self.statuses[number] = "archived"
+
+    def _accept(self, number: int) -> None:
+        self.outcomes[number], self.statuses[number] = "stored", "active"
+
+    def _alike(self, number: int) -> list[int]:
+        same = range(number % len(STATEMENTS), TURNS, len(STATEMENTS))
+        return [other for other in same if self.statuses.get(other) == "active"]
+
+    def _forget(self, number: int, *, until: bool) -> None:
+        self.statuses[number] = "forgotten"
+        self.wordless |= {number, *(other for other, canonical in self.canonical.items() if canonical == number)}
+        if until:
+            self.refused_statements.add(number % len(STATEMENTS))
+
+    def counted(self) -> tuple[int, ...]:
+        outcomes, statuses = list(self.outcomes.values()), list(self.statuses.values())
+        decided = (outcomes.count("merged"), outcomes.count("refused"), outcomes.count(None))
+        return len(outcomes), statuses.count("active"), len(statuses) - statuses.count("active"), *decided
 
 
-def proposal_id(decision: Decision) -> str:
-    return decision.entry.id if isinstance(decision, Accepted) else decision.proposal.id
+async def carry_out(store: TextStore, user: str, step: Step) -> None:
+    proposal, onto = proposal_of(user, step.turn), proposal_of(user, step.onto)
+    match step.kind:
+        case "log":
+            await store.append([proposal.turn], [proposal])
+        case "accept" if await undecided_of(store, [proposal]):
+            await store.apply([Accepted(candidate(proposal, step.turn))])
+        case "judge":
+            await store.apply([Accepted(candidate(proposal, step.turn), known_similar=frozenset())])
+        case "merge":
+            await store.apply([a_repeat(proposal, onto.id)])
+        case "refuse":
+            await store.apply([Refused(proposal, "a reason")])
+        case "forget":
+            until = tomorrow() if step.onto % 2 == 0 else None
+            once = await store.forget([proposal], until=until)
+            assert await store.forget([proposal], until=None) == once
+        case "reopen":
+            await store.reopen([proposal])
+        case "archive":
+            await modify(store, [proposal], archived)
+        case "erase":
+            await store.erase(user)
 
 
-def changed_to(step: Step, entry: Entry) -> Entry | None:
-    """A change that is its own repetition: done again, it changes nothing."""
-    if step.kind == "tag":
-        tags = tuple(dict.fromkeys((*entry.tags, "tagged")))
-        return None if tags == entry.tags else entry.model_copy(update={"tags": tags})
-    status: Status = "archived" if step.kind == "retire" else "active"
-    return None if entry.status == status else entry.model_copy(update={"status": status})
+def archived(entry: Entry) -> Entry | None:
+    return entry.model_copy(update={"status": "archived"}) if entry.status == "active" else None
 
 
-async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: int) -> None:
-    """Log, then settle, then change; each call so many times.
-
-    A merge into an entry that is not there stays open and may succeed later, so it is not repeated.
-    """
-    turns = [turn_number(user, step.turn) for step in steps if step.kind == "log"]
-    decisions = [verdict_of(step, user) for step in steps if step.kind in ("accept", "merge", "refuse")]
-    for _ in range(times):
-        await store.append(turns, [a_proposal(turn) for turn in turns])
-    settled = {result.proposal_id for result in await store.apply(decisions)}
-    for _ in range(times - 1):
-        await store.apply([decision for decision in decisions if proposal_id(decision) in settled])
-    for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
-        named = a_proposal(turn_number(user, step.turn))
-        for _ in range(times):
-            await modify(store, [named], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
-
-
-async def everything(store: TextStore, user: str) -> dict[str, object]:
-    """All that can be seen of a user, with turn numbers in place of ids."""
-    names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
-    keys = [Key(user, id_) for id_ in names]
-    entries = await store.get(keys)
-    outcomes = await outcomes_of(store, keys)
-    hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
-    near = await store.neighbours(keys, reach=2)
-    alike = await similar_to(store, *entries.values())
-    return {
-        "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
-        "outcomes": {names[i]: (o.kind, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
-        "undecided": [names[proposal.id] for proposal in await undecided_of(store, keys)],
-        "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
-        "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
-        "alike": [[names[entry.id] for entry in group] for group in alike],
-        "counts": await store.counts(user),
-    }
+def figures(counted: StageCounts) -> tuple[int, ...]:
+    return (
+        counted.turns,
+        counted.entries,
+        counted.inactive,
+        counted.merged,
+        counted.refused,
+        counted.undecided,
+    )
 
 
 @LAWS
+@example(history=FORGOTTEN)
+@example(history=OUT_OF_USE)
 @given(history=HISTORIES)
-async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: list[list[Step]]) -> None:
+async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextStore, history: Sequence[Step]) -> None:
+    user, model = a_user(), Model()
+    for step in history:
+        model = model.after(step)
+        await carry_out(text_store, user, step)
+    proposals = {proposal_of(user, number).id: number for number in range(TURNS)}
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    counted = await text_store.counts(user)
+    assert figures(counted) == model.counted()
+    decided = counted.entries + counted.inactive + counted.merged + counted.refused
+    assert decided + counted.undecided == counted.turns
+    outcomes = {proposals[id_]: settled.kind for id_, settled in (await outcomes_of(text_store, asked)).items()}
+    assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
+    undecided = {proposals[proposal.id] for proposal in await undecided_of(text_store, asked)}
+    assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
+    statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.get(asked)).items()}
+    assert statuses == model.statuses
+    log = await text_store.export_log(user, after=None, limit=50)
+    assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
+    barred = {number for number in range(TURNS) if number % len(STATEMENTS) in model.refused_statements}
+    candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    assert {proposals[id_] for id_ in await suppressed(text_store, candidates)} == barred
+
+
+async def everything(store: TextStore, user: str) -> dict[str, object]:
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    alike = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    return await everything_of(store, user, asked, "green tea lemon ghent", alike)
+
+
+@LAWS
+@example(history=FORGOTTEN)
+@example(history=OUT_OF_USE)
+@given(history=HISTORIES)
+async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: Sequence[Step]) -> None:
     once, twice = a_user(), a_user()
-    for steps in history:
-        await carry_out(text_store, once, steps, times=1)
-        await carry_out(text_store, twice, steps, times=2)
+    for step in history:
+        for user in (once, twice, twice):
+            await carry_out(text_store, user, step)
     assert await everything(text_store, twice) == await everything(text_store, once)
 
 
 @LAWS
-@given(history=HISTORIES)
-async def test_the_counts_are_what_a_look_at_everything_shows(text_store: TextStore, history: list[list[Step]]) -> None:
-    user = a_user()
-    for steps in history:
-        await carry_out(text_store, user, steps, times=1)
-    asked = [a_proposal(turn_number(user, i)) for i in range(6)]
-    counted, outcomes = await text_store.counts(user), await outcomes_of(text_store, asked)
-    undecided = await undecided_of(text_store, asked)
-    proposed = [p.id for p in asked if p.id in outcomes] + [p.id for p in undecided]
-    logged = {turn_number(user, s.turn).turn_id for steps in history for s in steps if s.kind == "log"}
-    active = await text_store.page(Selection(user), limit=100, cursor=None)
-    merged = [o for o in outcomes.values() if o.kind == "merged"]
-    refused = [o for o in outcomes.values() if o.kind == "refused"]
-    assert (counted.turns, counted.entries) == (len(logged), len(active.entries)) == (len(logged), active.total)
-    assert (counted.merged, counted.refused) == (len(merged), len(refused))
-    assert counted.undecided == len(undecided)
-    assert len(proposed) == len(set(proposed))
-
-
-@LAWS
-@given(history=HISTORIES)
-async def test_when_all_are_decided_and_none_retired_they_add_up(
-    text_store: TextStore, history: list[list[Step]]
+@given(mine=HISTORIES, others=HISTORIES)
+async def test_erasing_somebody_touches_nobody_else(
+    text_store: TextStore, mine: Sequence[Step], others: Sequence[Step]
 ) -> None:
-    user = a_user()
-    for steps in history:
-        await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
-    asked = [a_proposal(turn_number(user, i)) for i in range(6)]
-    await text_store.apply([Accepted(entry_of(p)) for p in await undecided_of(text_store, asked)])
-    await modify(text_store, asked, lambda e: changed_to(Step("revive", 0, 0), e))
-    counted = await text_store.counts(user)
-    assert counted.undecided == 0
-    assert counted.entries + counted.merged + counted.refused == counted.turns
+    me, other = a_user(), a_user()
+    for user, history in ((me, mine), (other, others)):
+        for step in history:
+            await carry_out(text_store, user, step)
+    before = await everything(text_store, me)
+    await text_store.erase(other)
+    assert await everything(text_store, me) == before
+    assert set((await text_store.count_remaining(other)).values()) == {0}
+    assert figures(await text_store.counts(other)) == (0,) * 6

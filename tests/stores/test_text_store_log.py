@@ -8,34 +8,29 @@ from contracts.ports import Conversation, Key, LastTurn, TextStore
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, log_proposals, minutes, undecided_of
 
 
-async def test_what_a_logged_turn_proposes_is_undecided(text_store: TextStore, user: str) -> None:
-    turn = a_turn(user, tags=("tools",), speaker="Anna", persona_id="guide", correlation_id="c-1")
-    await text_store.append([turn], [a_proposal(turn)])
-    assert await undecided_of(text_store, [a_proposal(turn)]) == [a_proposal(turn)]
+async def test_what_logged_turns_propose_is_undecided_and_comes_in_the_order_asked(
+    text_store: TextStore, user: str
+) -> None:
+    turn = a_turn(user, "I moved to Ghent", tags=("tools",), speaker="Anna", persona_id="guide", correlation_id="c-1")
+    silent = a_turn(user, "Hm.")
+    itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="lives in Ghent")
+    await text_store.append([turn, silent], [itself, fact])
+    await text_store.append([], [later := a_proposal(silent, ordinal=1, text="thinks")])
+    others = await log_proposals(text_store, user, 3)
+    asked = [others[2], fact, itself, others[0], later]
+    assert await undecided_of(text_store, [*asked, Key(user, "unknown")]) == asked
 
 
-async def test_a_fact_drawn_from_a_turn_keeps_its_own_text(text_store: TextStore, user: str) -> None:
-    turn = a_turn(user, "I moved to Ghent and I like it")
-    proposals = [a_proposal(turn), a_proposal(turn, ordinal=1, text="lives in Ghent")]
-    await text_store.append([turn], proposals)
-    assert await undecided_of(text_store, proposals) == proposals
-
-
-async def test_a_known_turn_stays_as_it_was_first(text_store: TextStore, user: str) -> None:
-    first = a_turn(user, "the original words")
+async def test_a_known_turn_stays_as_it_was_first_and_only_others_count_as_new(
+    text_store: TextStore, user: str
+) -> None:
+    first, new = a_turn(user, "the original words"), a_turn(user, "new")
     other = first.model_copy(update={"text": "other words", "session_id": "another"})
-    await text_store.append([first], [a_proposal(first)])
-    await text_store.append([other], [a_proposal(other)])
+    assert await text_store.append([first, other], [a_proposal(first), a_proposal(other)]) == [first]
+    assert await text_store.append([other, new], [a_proposal(other), a_proposal(new)]) == [new]
+    assert await text_store.append([first, new], []) == []
     assert await undecided_of(text_store, [a_proposal(first)]) == [a_proposal(first)]
-    assert (await text_store.counts(user)).turns == 1
-
-
-async def test_a_turn_that_comes_twice_in_one_call_is_logged_once(text_store: TextStore, user: str) -> None:
-    first = a_turn(user, "the original words")
-    again = first.model_copy(update={"text": "other words"})
-    await text_store.append([first, again], [a_proposal(first), a_proposal(again)])
-    assert await undecided_of(text_store, [a_proposal(first)]) == [a_proposal(first)]
-    assert (await text_store.counts(user)).turns == 1
+    assert (await text_store.counts(user)).turns == 2
 
 
 async def test_the_same_turn_id_of_another_user_or_space_is_another_turn(text_store: TextStore, user: str) -> None:
@@ -44,20 +39,6 @@ async def test_the_same_turn_id_of_another_user_or_space_is_another_turn(text_st
     await text_store.append(turns, [a_proposal(turn) for turn in turns])
     found = await undecided_of(text_store, [a_proposal(turn) for turn in turns])
     assert [proposal.turn for proposal in found] == turns
-
-
-async def test_undecided_proposals_come_in_the_order_asked(text_store: TextStore, user: str) -> None:
-    proposals = await log_proposals(text_store, user, 5)
-    asked = [proposals[i] for i in (3, 0, 4)]
-    assert await undecided_of(text_store, [*asked, Key(user, "unknown")]) == asked
-
-
-async def test_a_fact_may_be_proposed_after_its_turn_was_logged(text_store: TextStore, user: str) -> None:
-    turn = a_turn(user)
-    await text_store.append([turn], [])
-    fact = a_proposal(turn, ordinal=1, text="prefers uv")
-    await text_store.append([], [fact])
-    assert await undecided_of(text_store, [fact]) == [fact]
 
 
 async def test_a_proposal_without_its_turn_is_an_error_and_nothing_of_the_call_stays(
@@ -109,28 +90,15 @@ async def test_a_session_mark_knows_its_own_conversation_only(
     assert await text_store.last_turns([(Conversation(user, "default", "c1"), NOON)]) == [None]
 
 
-async def test_only_turns_that_were_not_known_count_as_new(text_store: TextStore, user: str) -> None:
-    known, new = a_turn(user, "known"), a_turn(user, "new")
-    assert await text_store.append([known], [a_proposal(known)]) == [known]
-    assert await text_store.append([known, new], [a_proposal(known), a_proposal(new)]) == [new]
-    assert await text_store.append([known, new], []) == []
-
-
-async def test_nothing_is_left_of_what_is_withdrawn(text_store: TextStore, user: str) -> None:
-    turns = [a_turn(user, text, turn_id=text) for text in ("one", "two")]
-    facts = [a_proposal(turns[0], ordinal=1, text="a fact")]
-    await text_store.append(turns, [*map(a_proposal, turns), *facts])
-    await text_store.withdraw(turns)
-    assert set((await text_store.count_remaining(user)).values()) == {0}
-    assert await undecided_of(text_store, [*map(a_proposal, turns), *facts]) == []
-    await text_store.withdraw(turns)
-    assert await text_store.append(turns[:1], [a_proposal(turns[0])]) == turns[:1]
-
-
-async def test_what_is_not_withdrawn_stays(text_store: TextStore, user: str) -> None:
+async def test_nothing_is_left_of_what_is_withdrawn_and_all_of_the_rest(text_store: TextStore, user: str) -> None:
     kept, gone = (a_turn(user, text, turn_id=text) for text in ("kept", "gone"))
-    others = kept.model_copy(update={"user_id": a_user()})
-    await text_store.append([kept, gone, others], [a_proposal(kept), a_proposal(gone), a_proposal(others)])
-    await text_store.withdraw([gone])
-    assert await undecided_of(text_store, [a_proposal(kept), a_proposal(gone)]) == [a_proposal(kept)]
-    assert [(await text_store.counts(each)).turns for each in (user, others.user_id)] == [1, 1]
+    others = gone.model_copy(update={"user_id": a_user()})
+    proposals = [*map(a_proposal, (kept, gone, others)), a_proposal(gone, ordinal=1, text="a fact")]
+    await text_store.append([kept, gone, others], proposals)
+    for _ in range(2):
+        await text_store.withdraw([gone])
+        assert await undecided_of(text_store, proposals) == [a_proposal(kept), a_proposal(others)]
+        assert [(await text_store.counts(each)).turns for each in (user, others.user_id)] == [1, 1]
+    await text_store.withdraw([kept])
+    assert set((await text_store.count_remaining(user)).values()) == {0}
+    assert await text_store.append([gone], [a_proposal(gone)]) == [gone]

@@ -21,7 +21,6 @@ from services.shared.stores.opensearch import Address, Layout, OpenSearchTextSto
 from services.shared.stores.opensearch.documents import entry_document
 from services.shared.stores.opensearch.schema import PROPERTIES, SCHEMA, current
 from services.shared.stores.opensearch.transport import Client, Write
-from tests.sizes import LONG
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -119,21 +118,14 @@ def test_an_entry_of_a_former_layout_is_filtered_by_when_and_where_it_was_said_a
 async def test_what_was_stored_under_other_words_is_found_after_a_migration(
     opensearch_url: str, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = {
-        asked: an_entry(user, text)
-        for text, asked in (
-            ("I study psychology", "psychological"),
-            ("ฉันเลี้ยงแมวสองตัว", "แมว"),
-            ("קניתי את הבית", "לבית"),
-        )
-    }
+    said = {asked: an_entry(user, text) for text, asked in (("psychology", "psychological"), ("ฉันเลี้ยงแมวสองตัว", "แมว"))}
     with a_prefix(opensearch_url) as prefix:
         former = Layout(refresh_seconds=RARELY, schema=SCHEMA - 1)
         old = await OpenSearchTextStore.open(Address((opensearch_url,)), prefix=prefix, layout=former, reads="fresh")
         with monkeypatch.context() as patch:
             patch.setattr(words, "analyze", lambda text: text.lower().split())
             await store_entries(old, list(said.values()))
-        assert [(await old.page(Selection(user, words=asked), limit=9, cursor=None)).total for asked in said] == [0] * 3
+        assert [(await old.page(Selection(user, words=asked), limit=9, cursor=None)).total for asked in said] == [0, 0]
         await migrate.migrate(old.client, Layout(refresh_seconds=RARELY))
         await old.close()
         store = await open_at(opensearch_url, prefix)
@@ -204,6 +196,8 @@ async def test_versions_meet_their_own_layout_only(store: OpenSearchTextStore, o
     await migrate.migrate(store.client, next_layout())
     await (await OpenSearchTextStore.open(address, prefix=prefix, layout=next_layout())).close()
     with pytest.raises(UnusableIndexes, match="newer version"):
+        await open_at(opensearch_url, prefix)
+    with pytest.raises(UnusableIndexes, match="newer version"):
         await migrate.plan(store.client, Layout())
 
 
@@ -212,11 +206,10 @@ class Interrupted(Exception):
 
 
 CASES = [(9, False), (12, True), (19, True), (40, False)]
-FURTHER_CASES = [(11, True), (12, False), (14, True), (15, False), (20, True)] if LONG else []
 """After how many requests it dies, from the first copies to the moved alias, and whether it can clean up."""
 
 
-@pytest.mark.parametrize(("last", "kill"), CASES + FURTHER_CASES)
+@pytest.mark.parametrize(("last", "kill"), CASES)
 async def test_a_migration_that_was_broken_off_goes_on(
     store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch, last: int, *, kill: bool
 ) -> None:

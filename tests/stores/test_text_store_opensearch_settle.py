@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Refused, Selection, TextStore
+from contracts.ports import Accepted, Decision, Key, Ref, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import NotLogged, candidate_entry, judge_proposals
@@ -21,18 +21,22 @@ from tests.stores.builders import (
     a_user,
     an_entry,
     entry_of,
+    log_texts,
     minutes,
-    outcomes_of,
     repeated,
     store_entries,
     undecided_of,
 )
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import Another
-from tests.stores.opensearch_processes import Crash, When, dying, overtaken, torn
+from tests.stores.opensearch_processes import Crash, When, broken_off, dying, overtaken, torn
+from tests.stores.seeing import everything_of
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough to be looked up by what near-copies share, too."""
+
+
+writes = pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
 
 
 @pytest.fixture
@@ -65,43 +69,25 @@ def decisions_on(proposals: Sequence[Proposal]) -> list[Decision]:
     ]
 
 
-async def seen(store: TextStore, user: str) -> object:
-    """All of a user that can be seen, without ids."""
-    page = await store.page(Selection(user), limit=100, cursor=None)
-    entries = [(entry.text, entry.repeat_count, entry.version) for entry in page.entries]
-    proposals = proposals_of(user)
-    settled = await outcomes_of(store, proposals)
-    outcomes = [(settled[p.id].kind, settled[p.id].reason) for p in proposals if p.id in settled]
-    logged = [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
-    return sorted(entries), outcomes, logged, await undecided_of(store, proposals), await store.counts(user)
-
-
-async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: When) -> bool:
-    """Settle by a process that dies; whether it came to that."""
-    proposals = await history(store, user)
-    async with dying(store, write, when) as process:
-        try:
-            await process.apply(decisions_on(proposals))
-        except Crash:
-            return True
-    return False
+async def seen(store: TextStore, user: str) -> dict[str, object]:
+    refs: list[Ref] = [*proposals_of(user), Key(user, f"kept of {user}")]
+    return await everything_of(store, user, refs, "statement kept")
 
 
 @pytest.mark.parametrize("when", ["before", "amid", "after"])
 async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: OpenSearchTextStore, when: When) -> None:
     whole, died = a_user(), 0
-    proposals = await history(store, whole)
-    assert len(await store.apply(decisions_on(proposals))) == 5
+    assert len(await store.apply(decisions_on(await history(store, whole)))) == 5
     expected = await seen(store, whole)
-    while await interrupted(store, user := a_user(), died, when):
+
+    async def settle(process: TextStore, proposals: Sequence[Proposal]) -> None:
+        assert len(await process.apply(decisions_on(proposals))) == 5
+
+    async for proposals in broken_off(store, when, lambda: history(store, a_user()), settle):
         died += 1
-        again = [
-            a_proposal(a_turn(user, f"statement {i}", turn_id=f"t{i}", created_at=NOON + minutes(i))) for i in range(5)
-        ]
-        assert len(await store.apply(decisions_on(again))) == 5
-        assert await seen(store, user) == expected
-        assert len(await store.apply(decisions_on(again))) == 5
-        assert await seen(store, user) == expected
+        for _ in range(2):
+            await settle(store, proposals)
+            assert await seen(store, proposals[0].user_id) == expected
     assert died == 3  # statements, entries new and changed, outcomes
 
 
@@ -125,17 +111,6 @@ async def test_a_repeat_whose_proposal_was_decided_otherwise_meanwhile_is_not_co
     assert await repeats_of_each(store, user) == [0]
 
 
-async def test_what_was_counted_and_not_noted_is_counted_once(store: OpenSearchTextStore, user: str) -> None:
-    (proposal, *_) = await history(store, user)
-    repeat = a_repeat(proposal, f"kept of {user}")
-    with pytest.raises(Crash):
-        async with dying(store, 1, "before") as process:
-            await process.apply([repeat])
-    assert await undecided_of(store, [proposal]) == [proposal]
-    assert [its.kind for its in await store.apply([repeat])] == ["merged"]
-    assert await repeats_of_each(store, user) == [1]
-
-
 def proposed(proposals: Sequence[Proposal]) -> EntryProposed:
     return EntryProposed.of([EntryRef(user_id=p.user_id, id=p.id) for p in proposals], at=NOON)
 
@@ -151,10 +126,9 @@ async def judged(stores: Sequence[TextStore], shares: Sequence[Sequence[Proposal
     raise AssertionError("still undecided")
 
 
-@pytest.mark.parametrize("text", ["I prefer uv over pip", LONG], ids=["short", "long"])
-@pytest.mark.parametrize("same", [False, True], ids=["different turns", "the same turns"])
+@pytest.mark.parametrize(("text", "same"), [("I prefer uv over pip", True), ("I prefer uv", False), (LONG, False)])
 async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
-    store: OpenSearchTextStore, another: Another, user: str, text: str, *, same: bool
+    another: Another, user: str, text: str, *, same: bool
 ) -> None:
     stores = [await another() for _ in range(4)]
     turns = [[a_turn(user, text, created_at=NOON + minutes(4 * i + j)) for j in range(3)] for i in range(4)]
@@ -168,12 +142,9 @@ async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
     assert (counted.entries, counted.merged, counted.undecided) == (1, len(distinct) - 1, 0)
 
 
-async def said_again(store: TextStore, user: str, times: int) -> list[Proposal]:
+async def said_twice(store: TextStore, user: str) -> list[Proposal]:
     """Undecided proposals of one statement."""
-    turns = [a_turn(user, "I prefer uv over pip", created_at=NOON + minutes(i)) for i in range(times)]
-    proposals = [a_proposal(turn) for turn in turns]
-    await store.append(turns, proposals)
-    return proposals
+    return await log_texts(store, user, *["I prefer uv over pip"] * 2)
 
 
 async def repeats_of_each(store: TextStore, user: str) -> list[int]:
@@ -187,19 +158,19 @@ async def dies(store: OpenSearchTextStore, proposal: Proposal, write: int) -> No
             await judge_proposals([proposed([proposal])], store=process)
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
+@writes
 async def test_who_was_held_up_and_goes_on_stores_no_second(store: OpenSearchTextStore, user: str, write: int) -> None:
-    late, prompt = await said_again(store, user, 2)
+    late, prompt = await said_twice(store, user)
     async with overtaken(store, write, lambda: judged([store], [[prompt]])) as held_up:
         await judged([held_up], [[late]])
     assert await repeats_of_each(store, user) == [1]
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
+@writes
 async def test_what_was_broken_off_is_carried_through_by_whoever_repeats_it(
     store: OpenSearchTextStore, user: str, write: int
 ) -> None:
-    late, prompt = await said_again(store, user, 2)
+    late, prompt = await said_twice(store, user)
     await dies(store, late, write)
     await judged([store], [[prompt]])
     assert await repeats_of_each(store, user) == [min(write, 1)]
@@ -211,7 +182,7 @@ async def test_an_entry_that_is_stored_while_its_place_is_looked_at_keeps_it(
     store: OpenSearchTextStore, user: str
 ) -> None:
     """A request reads each index at a moment of its own: its entry not stored yet, its proposal decided already."""
-    first, second = await said_again(store, user, 2)
+    first, second = await said_twice(store, user)
     await dies(store, first, write=1)
     candidate = candidate_entry(second)
     async with torn(store, first.id, lambda: judged([store], [[first]])) as late:
@@ -222,18 +193,18 @@ async def test_an_entry_that_is_stored_while_its_place_is_looked_at_keeps_it(
 async def test_the_place_of_an_entry_that_was_erased_before_it_was_stored_is_free(
     store: OpenSearchTextStore, user: str
 ) -> None:
-    late, prompt = await said_again(store, user, 2)
+    late, prompt = await said_twice(store, user)
     await dies(store, late, write=1)
     await store.withdraw([late.turn])
     await judged([store], [[prompt]])
     assert await repeats_of_each(store, user) == [0]
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
+@writes
 async def test_nothing_is_left_of_what_is_being_stored_when_its_user_is_erased_meanwhile(
     store: OpenSearchTextStore, user: str, write: int
 ) -> None:
-    late, prompt = await said_again(store, user, 2)
+    late, prompt = await said_twice(store, user)
     await dies(store, late, write=1)
     async with overtaken(store, write, lambda: store.erase(user)) as process:
         with pytest.raises(NotLogged):  # no account is kept of an erasure here

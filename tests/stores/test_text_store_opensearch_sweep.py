@@ -28,6 +28,7 @@ from tests.stores.builders import (
     yesterday,
 )
 from tests.stores.opensearch_openers import RARELY, a_store
+from tests.stores.seeing import everything_of
 
 LET_GO = 50.0
 """Seconds: OpenSearch keeps removed documents for half a minute."""
@@ -72,8 +73,10 @@ async def test_after_sweeping_no_file_has_what_was_forgotten_refused_or_erased(s
     await store.apply([Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await store.erase(ben)
+    before = await everything_of(store, ann, [forgotten, *stay], kept)
     await eventually(store.compact, bool, within=LET_GO)
     assert [files_with(word, within) for word in gone] == [0] * 4
+    assert await everything_of(store, ann, [forgotten, *stay], kept) == before
     assert files_with(kept, within)
     assert await store.compact()
 

@@ -28,16 +28,15 @@ from tests.stores.builders import (
     log_texts,
     minutes,
     outcomes_of,
-    similar_to,
     store_entries,
     suppressed,
     tomorrow,
     undecided_of,
 )
 from tests.stores.opensearch_openers import Another, a_store
-from tests.stores.opensearch_processes import Crash, When, dying, overtaken
+from tests.stores.opensearch_processes import When, broken_off, overtaken, overtaken_everywhere
+from tests.stores.seeing import everything_of
 
-WHENS: tuple[When, ...] = ("before", "amid", "after")
 KEYS = ("h", "b1", "b2")
 
 
@@ -52,9 +51,9 @@ def proposals_of(user: str) -> list[Proposal]:
     return [*map(a_proposal, turns), a_proposal(turns[2], ordinal=1, text="likes green tea")]
 
 
-async def a_memory(store: TextStore, user: str) -> list[Proposal]:
+async def a_memory(store: TextStore, user: str | None = None) -> list[Proposal]:
     """A statement with three keys, into which a turn and a fact were merged; one turn stored beside it."""
-    stored, merged, beside, fact = proposals = proposals_of(user)
+    stored, merged, beside, fact = proposals = proposals_of(user or a_user())
     await store.append([p.turn for p in proposals[:3]], proposals)
     entry = entry_of(stored, statement_hash=KEYS[0], minhash_bands=KEYS[1:])
     await store.apply([Accepted(entry), Accepted(entry_of(beside, statement_hash="other"))])
@@ -62,75 +61,53 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     return proposals
 
 
-async def seen(store: TextStore, user: str) -> object:
-    """All of a user that can be seen, without ids and times."""
+async def seen(store: TextStore, user: str) -> dict[str, object]:
     proposals = proposals_of(user)
-    entries = await store.get(proposals)
     said = entry_of(proposals[0], statement_hash=KEYS[0], minhash_bands=KEYS[1:])
-    records = await store.export_log(user, after=None, limit=9)
-    return (
-        [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
-        [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.proposals]) for r in records],
-        [len(found) for found in await similar_to(store, said)],
-        len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
-        len(await suppressed(store, [said])),
-        await store.count_remaining(user),
-        await store.counts(user),
-    )
+    return await everything_of(store, user, proposals, "green tea", [said])
 
 
-@pytest.mark.parametrize("when", WHENS)
+whens = pytest.mark.parametrize("when", ["before", "amid", "after"])
+
+
+@whens
 async def test_forgetting_that_was_broken_off_ends_as_if_it_had_not_been(
     store: OpenSearchTextStore, when: When
 ) -> None:
-    whole, died, dies = a_user(), 0, True
+    whole, died = a_user(), 0
     (forgotten,) = await store.forget([(await a_memory(store, whole))[0]], until=tomorrow())
     assert forgotten.turn_ids == ("t0", "t1", "t2")
     expected = await seen(store, whole)
-    while dies:
-        user = a_user()
-        entry, *_ = await a_memory(store, user)
-        async with dying(store, died, when) as process:
-            try:
-                await process.forget([entry], until=tomorrow())
-                dies = False
-            except Crash:
-                died += 1
-        (again,) = await store.forget([entry], until=tomorrow())
+    forget = partial(OpenSearchTextStore.forget, until=tomorrow())
+    async for said, *_ in broken_off(store, when, partial(a_memory, store), lambda p, said: forget(p, said[:1])):
+        died += 1
+        (again,) = await store.forget([said], until=tomorrow())
         assert again.turn_ids == forgotten.turn_ids
-        assert await seen(store, user) == expected
+        assert await seen(store, said.user_id) == expected
     assert died == 3  # the suppression, the tombstone, the log
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_erasing_that_was_broken_off_is_done_again(store: OpenSearchTextStore, when: When) -> None:
-    died, dies = 0, True
-    while dies:
-        user = a_user()
-        await a_memory(store, user)
-        async with dying(store, died, when) as process:
-            try:
-                await process.erase(user)
-                dies = False
-            except Crash:
-                died += 1
-        await store.erase(user)
-        assert set((await store.count_remaining(user)).values()) == {0}
+    died = 0
+    async for said, *_ in broken_off(store, when, partial(a_memory, store), lambda p, said: p.erase(said[0].user_id)):
+        died += 1
+        await store.erase(said.user_id)
+        assert set((await store.count_remaining(said.user_id)).values()) == {0}
     assert died >= 3  # turns, entries, statements
 
 
-@pytest.mark.parametrize("when", WHENS)
+@whens
 async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchTextStore, when: When) -> None:
-    died, dies = 0, True
-    while dies:
-        first, second = await log_proposals(store, a_user(), 2)
-        await store.apply([Refused(first, "no"), Refused(second, "no")])
-        async with dying(store, died, when) as process:
-            try:
-                await process.reopen([first, second])
-                dies = False
-            except Crash:
-                died += 1
+    died = 0
+
+    async def refused() -> list[Proposal]:
+        proposals = await log_proposals(store, a_user(), 2)
+        await store.apply([Refused(proposal, "no") for proposal in proposals])
+        return proposals
+
+    async for first, second in broken_off(store, when, refused, lambda process, refused: process.reopen(refused)):
+        died += 1
         await store.reopen([first, second])
         again = await store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
         assert [settled.kind for settled in again] == ["stored", "merged"]
@@ -150,9 +127,9 @@ async def nothing_is_left(store: TextStore, user: str) -> None:
     assert await store.search(Scope(user), "green tea", limit=9, filters=Filters()) == []
 
 
-async def said_thrice(store: TextStore, user: str) -> list[Proposal]:
+async def said_thrice(store: TextStore, user: str | None = None) -> list[Proposal]:
     """A statement of which the first is stored, as dedupe does it."""
-    proposals = await log_texts(store, user, *["I drink green tea every morning"] * 3)
+    proposals = await log_texts(store, user or a_user(), *["I drink green tea every morning"] * 3)
     await judged_until_decided(store, proposals[:1])
     return proposals
 
@@ -171,23 +148,17 @@ async def test_what_is_forgotten_while_repeats_are_settled_leaves_no_words(
     store: OpenSearchTextStore, kind: int
 ) -> None:
     """Forgetting happens as a whole before each of the writes of settling."""
-    came_to_it, write = True, 0
-    while came_to_it:
-        user, came_to_it = a_user(), False
-        stored, *others = await said_thrice(store, user)
-
-        async def forget(stored: Proposal = stored) -> None:
-            nonlocal came_to_it
-            came_to_it = True
-            await store.forget([stored], until=tomorrow())
-
-        async with overtaken(store, write, forget) as process:
-            await process.apply(on(stored, others)[kind])
-        if came_to_it:
-            await judged_until_decided(store, others)
-            await nothing_is_left(store, user)
-        write += 1
-    assert write > 1
+    came = 0
+    async for stored, *others in overtaken_everywhere(
+        store,
+        prepare=partial(said_thrice, store),
+        act=lambda process, said: process.apply(on(said[0], said[1:])[kind]),
+        meanwhile=lambda said: store.forget(said[:1], until=tomorrow()),
+    ):
+        came += 1
+        await judged_until_decided(store, others)
+        await nothing_is_left(store, stored.user_id)
+    assert came > 0
 
 
 async def test_what_is_said_again_while_it_is_forgotten_is_not_stored(store: OpenSearchTextStore) -> None:
@@ -227,27 +198,21 @@ async def test_two_that_forget_at_once_say_the_same(store: OpenSearchTextStore, 
 
 async def test_what_is_erased_while_it_is_settled_does_not_come_back(store: OpenSearchTextStore, user: str) -> None:
     """Erasing happens as a whole before each of the writes of settling."""
-    erased, write = True, 0
-    while erased:
-        stored, repeat, refused, other = *await said_thrice(store, user), *await log_texts(store, user, "red wine")
-        erased = False
 
-        async def erase() -> None:
-            nonlocal erased
-            erased = True
-            await store.erase(user)
-
-        async with overtaken(store, write, erase) as process:
-            new = Accepted(entry_of(other, statement_hash="red wine"), known_similar=frozenset())
-            settled = await process.apply([new, a_repeat(repeat, stored.id), Refused(refused, "no")])
-        left = await store.count_remaining(user)
-        if erased:
-            assert set(left.values()) == {0}
-            assert other.id not in {one.proposal_id for one in settled}
+    async def prepare() -> list[Proposal]:
         await store.erase(user)
+        return [*await said_thrice(store, user), *await log_texts(store, user, "red wine")]
+
+    async def settle(process: OpenSearchTextStore, said: Sequence[Proposal]) -> None:
+        stored, repeat, refused, other = said
+        new = Accepted(entry_of(other, statement_hash="red wine"), known_similar=frozenset())
+        settled.append(await process.apply([new, a_repeat(repeat, stored.id), Refused(refused, "no")]))
+
+    settled: list[list[Outcome]] = []
+    async for *_, other in overtaken_everywhere(store, prepare, settle, lambda _: store.erase(user)):
         assert set((await store.count_remaining(user)).values()) == {0}
-        write += 1
-    assert write == 4  # before: statements, entries, outcomes; and after all
+        assert other.id not in {one.proposal_id for one in settled[-1]}
+    assert len(settled) == 4  # before: statements, entries, outcomes; and after all
 
 
 async def test_neighbours_that_this_process_forgot_are_not_remembered(opensearch_url: str, user: str) -> None:

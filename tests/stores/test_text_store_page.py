@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ async def walk(store: TextStore, selection: Selection, limit: int) -> list[Entry
             return found
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7, 8, 100])
+@pytest.mark.parametrize("limit", [1, 3, 100])
 async def test_pages_lead_through_all_entries_those_said_last_first(
     text_store: TextStore, user: str, limit: int
 ) -> None:
@@ -56,39 +55,26 @@ async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore
     [
         ({}, "abcde"),
         ({"space": "work"}, "e"),
-        ({"space": "nowhere"}, ""),
-        ({"persona_id": "guide"}, "abcde"),
         ({"persona_id": "coach"}, "abcd"),
         ({"persona_id": "*"}, "abcde"),
-        ({"persona_id": ""}, "abcd"),
-        ({"persona_id": "coach", "space": "work"}, ""),
         ({"persona_id": "guide", "space": "work"}, "e"),
         ({"types": ("fact",)}, "a"),
         ({"types": ("fact", "note")}, "ab"),
-        ({"types": ()}, "abcde"),
         ({"tags": (), "types": ("fact",)}, "a"),
         ({"conversation_id": "c1"}, "ac"),
         ({"conversation_id": "c2"}, "ce"),
-        ({"conversation_id": "c2", "space": "work"}, "e"),
-        ({"conversation_id": "c2", "tags": ("blue",)}, "c"),
         ({"conversation_id": "c"}, ""),
         ({"tags": ("red",)}, "ab"),
         ({"tags": ("red", "blue")}, "abc"),
-        ({"tags": ("Red",)}, ""),
         ({"theme": "travel"}, "c"),
         ({"pinned": True}, "d"),
         ({"pinned": False}, "abce"),
-        ({"manually_saved": True}, "de"),
         ({"manually_saved": True, "pinned": False}, "e"),
         ({"types": ("note",), "tags": ("red",), "theme": "travel"}, ""),
         ({"status": "archived"}, "f"),
-        ({"status": "archived", "tags": ("red",)}, "f"),
-        ({"status": "forgotten"}, ""),
         ({"since": NOON + minutes(1)}, "cd"),
         ({"until": NOON}, "abce"),
         ({"since": NOON + minutes(1), "until": NOON}, "c"),
-        ({"since": NOON + minutes(1), "until": NOON, "tags": ("red",)}, ""),
-        ({"until": NOON - minutes(1)}, ""),
     ],
 )
 async def test_a_selection_finds_exactly_what_fulfils_it(
@@ -115,23 +101,16 @@ async def test_a_selection_finds_exactly_what_fulfils_it(
     ("wanted", "expected"),
     [
         ({"words": "bike"}, "abd"),
-        ({"words": "Bikes"}, "abd"),
         ({"words": "red bike"}, "ab"),
         ({"words": "what about my bike?"}, "abd"),
-        ({"words": "garage"}, "bd"),
         ({"words": "garage bike red"}, "b"),
         ({"words": "garage boat"}, ""),
         ({"words": "node.js"}, "c"),
-        ({"words": "node"}, "c"),
         ({"words": "自行车"}, "e"),
         ({"words": "?!"}, ""),
-        ({"words": "the"}, ""),
         ({"words": "bike", "types": ("fact",)}, "a"),
-        ({"words": "bike", "tags": ("garage",)}, "b"),
         ({"words": "bike", "pinned": False, "space": "default"}, "b"),
-        ({"words": "bike", "space": "work"}, "d"),
         ({"words": "length"}, ""),
-        ({"words": "fact"}, ""),
         ({"words": "bike", "status": "archived"}, ""),
     ],
 )
@@ -167,51 +146,42 @@ async def test_entries_with_a_word_are_paged_like_all_others(text_store: TextSto
 
 
 async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(
-        text_store, [an_entry(user, tags=("red",), themes=("travel",), conversation_id="c1")]
-    )
-    await modify(
-        text_store,
-        [entry],
-        lambda e: e.model_copy(
-            update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact", "conversation_id": "c2"}
-        ),
-    )
-    for wanted, total in (
-        (Selection(user, tags=("red",)), 0),
-        (Selection(user, tags=("blue",)), 1),
-        (Selection(user, theme="travel"), 0),
-        (Selection(user, pinned=True), 1),
-        (Selection(user, types=("other",)), 0),
-        (Selection(user, types=("fact",)), 1),
-        (Selection(user, conversation_id="c1"), 0),
-        (Selection(user, conversation_id="c2"), 1),
-    ):
-        assert (await text_store.page(wanted, limit=10, cursor=None)).total == total
+    before: dict[str, Any] = {"tags": ("red",), "themes": ("travel",), "conversation_id": "c1", "type": "other"}
+    after: dict[str, Any] = {"tags": ("blue",), "themes": ("tools",), "conversation_id": "c2", "type": "fact"}
+    (entry,) = await store_entries(text_store, [an_entry(user, **before)])
+    await modify(text_store, [entry], lambda e: e.model_copy(update=after | {"pinned": True}))
+    for fields, total in ((before, 0), (after, 1)):
+        for wanted in (
+            Selection(user, tags=fields["tags"]),
+            Selection(user, theme=fields["themes"][0]),
+            Selection(user, conversation_id=fields["conversation_id"]),
+            Selection(user, types=(fields["type"],)),
+            Selection(user, pinned=total == 1),
+        ):
+            assert (await text_store.page(wanted, limit=10, cursor=None)).total == total, wanted
+
+
+def a_cursor(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode()
 
 
 @pytest.mark.parametrize(
     "cursor",
     [
         "",
-        "!",
         "äöü",
-        "AAAA",
-        base64.urlsafe_b64encode(b"[1]").decode(),
-        base64.urlsafe_b64encode(b'["x", "y"]').decode(),
-        base64.urlsafe_b64encode(b'{"a": 1, "b": 2}').decode(),
-        base64.urlsafe_b64encode(b"[true, 2]").decode(),
-        base64.urlsafe_b64encode(json.dumps([10**30, "id"]).encode()).decode(),
-        base64.urlsafe_b64encode(b"[" * 5000).decode(),
+        a_cursor(b"[1]"),
+        a_cursor(b'["x", "y"]'),
+        a_cursor(b'{"a": 1, "b": 2}'),
+        a_cursor(b"[true, 2]"),
+        a_cursor(b'[1%s, "id"]' % (b"0" * 30)),
+        a_cursor(b"[" * 5000),
     ],
 )
 async def test_a_cursor_that_no_page_gave_is_an_error(text_store: TextStore, user: str, cursor: str) -> None:
     await store_entries(text_store, [an_entry(user)])
     with pytest.raises(ValueError, match="cursor"):
         await text_store.page(Selection(user), limit=1, cursor=cursor)
-
-
-async def test_a_page_holds_at_least_one_entry(text_store: TextStore, user: str) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         await text_store.page(Selection(user), limit=0, cursor=None)
 

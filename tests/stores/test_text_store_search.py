@@ -28,27 +28,30 @@ async def found(store: TextStore, user: str, query: str, filters: Filters = ANY,
     return [entry.text for entry in (await store.get([Key(user, i) for i in ids])).values()]
 
 
-@pytest.mark.parametrize("query", ["package", "Packages!", "PACKAGING?", "the package's", "which package is it?"])
-async def test_words_are_found_in_their_other_forms(text_store: TextStore, user: str, query: str) -> None:
-    await store_entries(text_store, [an_entry(user, "Packages are my thing"), an_entry(user, "I like tea")])
-    assert await found(text_store, user, query) == ["Packages are my thing"]
-
-
-@pytest.mark.parametrize("query", ["Wo ist mein Haus?", "Häuser", "Die Häuser, alt und älter"])
-async def test_words_are_found_in_the_forms_of_their_language(text_store: TextStore, user: str, query: str) -> None:
-    said = ["Unsere Häuser sind alt, das Haus am See ist das älteste", "the house is not of Haus & Co", "我喜欢绿茶"]
-    await store_entries(text_store, [an_entry(user, text) for text in said])
-    assert (await found(text_store, user, query))[0] == said[0]
-    (hit,) = await hits(text_store, user, "绿茶")
-    assert hit.coverage == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
-    "query", ["", "the", "is it not?", "?!", "unheard", "\x00", '"NEAR( * ^ -- %', "🦉", "a" * 70_000]
+    ("said", "queries"),
+    [
+        ("Packages are my thing", ["Packages!", "PACKAGING?", "which package is it?"]),
+        ("Unsere Häuser sind alt, das Haus am See ist das älteste", ["Wo ist mein Haus?", "Die Häuser, alt und älter"]),
+        ("我喜欢绿茶", ["绿茶"]),
+    ],
 )
-async def test_a_query_without_known_words_finds_nothing(text_store: TextStore, user: str, query: str) -> None:
-    await store_entries(text_store, [an_entry(user, "the tea is not for them")])
-    assert await found(text_store, user, query) == []
+async def test_words_are_found_in_the_forms_of_their_language(
+    text_store: TextStore, user: str, said: str, queries: list[str]
+) -> None:
+    others = ("the house is not of Haus & Co", "I like tea")
+    await store_entries(text_store, [an_entry(user, text) for text in (said, *others)])
+    for query in queries:
+        assert (await found(text_store, user, query))[0] == said
+    assert (await hits(text_store, user, queries[0]))[0].coverage == pytest.approx(1)
+
+
+async def test_a_query_without_known_words_finds_nothing(text_store: TextStore, user: str) -> None:
+    queries = ("", "the", "?!", "unheard", "\x00", '"NEAR( * ^ -- %', "🦉", "a" * 70_000)
+    for said in ([], [an_entry(user, "the tea is not for them")]):
+        await store_entries(text_store, said)
+        for query in queries:
+            assert await found(text_store, user, query) == [], query
 
 
 def many_forms(ending: str) -> str:
@@ -58,16 +61,12 @@ def many_forms(ending: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "ending", ["ungen", "issements", "aciones", "amenti", "izações", "heden", "ations", "lichkeiten"]
-)
-@pytest.mark.parametrize("filters", [ANY, Filters(tags=("teeth",))])
-async def test_a_query_of_very_many_forms_is_answered(
-    text_store: TextStore, user: str, ending: str, filters: Filters
-) -> None:
+@pytest.mark.parametrize("ending", ["issements", "amenti", "lichkeiten"])
+async def test_a_query_of_very_many_forms_is_answered(text_store: TextStore, user: str, ending: str) -> None:
     said = an_entry(user, "Der Zahnarzt kommt am Dienstag.", tags=("teeth",))
     await store_entries(text_store, [said, an_entry(user, "I like tea")])
-    assert await found(text_store, user, f"Zahnarzt {many_forms(ending)}", filters) == [said.text]
+    for filters in (ANY, Filters(tags=("teeth",))):
+        assert await found(text_store, user, f"Zahnarzt {many_forms(ending)}", filters) == [said.text]
 
 
 @pytest.mark.parametrize("script", ["我喜欢绿茶一二三四五六七八九十", "แมวของฉันชื่อมะลิ", "שלום לכולם ובבית"])
@@ -81,12 +80,8 @@ async def test_a_long_query_in_any_script_is_answered(text_store: TextStore, use
     ("said", "asked", "other"),
     [
         ("ฉันเลี้ยงแมวสองตัว", "แมว", "แม่อยู่บ้าน"),
-        ("ຂ້ອຍດື່ມກາເຟທຸກເຊົ້າ", "ກາເຟ", "ຂ້ອຍດື່ມຊາ"),
-        ("ខ្ញុំផឹកកាហ្វេរាល់ព្រឹក", "កាហ្វេ", "ខ្ញុំផឹកតែ"),
-        ("မနက်တိုင်းကော်ဖီသောက်တယ်", "ကော်ဖီ", "ရေသောက်တယ်"),
         ("המפתח בבית", "לבית", "המפתח במשרד"),
         ("المفتاح في البيت", "بيت", "المفتاح في المكتب"),
-        ("She is terribly sorry", "terrible", "She is sorry"),
         ("Anna studies psychology", "psychological", "Anna studies law"),
     ],
 )
@@ -103,13 +98,9 @@ async def test_lists_are_of_what_has_the_words(
     ("asked", "exact", "alike"),
     [
         ("ريم", "ريم تسكن في عمان", "كريم يسكن في عمان"),
-        ("عيد", "عيد سعيد يا جاري", "بعيد جدا يا جاري"),
         ("الكتاب", "الكتاب على الطاولة", "كتاب على طاولة"),
-        ("والد", "والد سامي مريض", "الد سامي مريض"),
-        ("לון", "לון פה עכשיו", "מלון פה עכשיו"),
         ("הבית", "הבית ישן מאוד", "בית ישן מאוד"),
         ("ברלין", "ברלין יפה מאוד", "רלין יפה מאוד"),
-        ("שלום", "שלום גר פה", "לום גר פה"),
     ],
 )
 async def test_the_very_word_goes_before_one_that_only_ends_so(
@@ -127,21 +118,9 @@ async def test_a_list_of_very_many_words_is_answered(text_store: TextStore, user
     assert [entry.text for entry in page.entries] == [said]
 
 
-async def test_nobody_finds_anything_in_an_empty_memory(text_store: TextStore, user: str) -> None:
-    assert await found(text_store, user, "tea") == []
-
-
 async def test_an_entry_is_found_by_its_tags(text_store: TextStore, user: str) -> None:
     await store_entries(text_store, [an_entry(user, "I prefer uv", tags=("Python packaging",)), an_entry(user, "tea")])
     assert await found(text_store, user, "packaging") == ["I prefer uv"]
-
-
-async def test_more_and_rarer_words_rank_first(text_store: TextStore, user: str) -> None:
-    texts = ["green tea at noon", "green pastures", "green meadows", "strong tea"]
-    await store_entries(text_store, [an_entry(user, text) for text in texts])
-    ranking = await found(text_store, user, "green tea")
-    assert ranking[:2] == ["green tea at noon", "strong tea"]
-    assert sorted(ranking[2:]) == ["green meadows", "green pastures"]
 
 
 async def test_equal_entries_rank_newest_first(text_store: TextStore, user: str) -> None:
@@ -161,56 +140,23 @@ async def test_the_best_come_when_the_limit_is_small(text_store: TextStore, user
     assert await found(text_store, user, "tea", limit=0) == []
 
 
-async def test_what_was_said_around_an_entry_helps_to_find_it(text_store: TextStore, user: str) -> None:
-    texts = ["Where shall we eat?", "The Thai place in Ghent", "Fine with me", "See you there", "Bye", "It rains"]
-    await store_entries(text_store, a_session(user, texts))
-    await store_entries(text_store, a_session(user, ["Another day", "Another topic"], "s2"))
-    ranked = await hits(text_store, user, "Thai Ghent")
-    texts_by_id = {id_: e.text for id_, e in (await text_store.get([Key(user, hit.id) for hit in ranked])).items()}
-    by_text = {texts_by_id[hit.id]: hit for hit in ranked}
-    assert texts_by_id[ranked[0].id] == "The Thai place in Ghent"
-    assert by_text.keys() == set(texts)
-    scores = [by_text[text].score for text in texts[1:]]
-    assert scores == sorted(scores, reverse=True)
-    assert by_text["Fine with me"].turn_score == 0 < by_text["The Thai place in Ghent"].turn_score
-
-
 async def test_context_reaches_four_turns_and_no_further(text_store: TextStore, user: str) -> None:
     texts = [f"turn {name}" for name in "abcde"] + ["zebra"] + [f"turn {name}" for name in "fghij"]
     await store_entries(text_store, a_session(user, texts))
-    assert set(await found(text_store, user, "zebra")) == set(texts) - {"turn a", "turn j"}
+    assert (ranking := await found(text_store, user, "zebra"))[0] == "zebra"
+    assert set(ranking) == set(texts) - {"turn a", "turn j"}
 
 
-async def test_coverage_is_the_share_of_the_query_around_an_entry(text_store: TextStore, user: str) -> None:
-    texts = ["tea with lemon", "tea", "coffee"]
-    await store_entries(text_store, [an_entry(user, text) for text in texts])
-    await store_entries(text_store, a_session(user, ["tea please", "lemon please"]))
-    both = {hit.id: hit.coverage for hit in await hits(text_store, user, "tea lemon")}
-    entries = await text_store.get([Key(user, id_) for id_ in both])
-    covered = sorted((entry.text, both[id_]) for id_, entry in entries.items())
-    assert [text for text, share in covered if share == pytest.approx(1)] == [
-        "lemon please",
-        "tea please",
-        "tea with lemon",
-    ]
-    assert all(0 < share < 1 for text, share in covered if text == "tea")
-    half = await hits(text_store, user, "coffee unheardof")
-    assert 0 < half[0].coverage < 0.6
-
-
-async def test_only_active_entries_are_found(text_store: TextStore, user: str) -> None:
+async def test_only_active_entries_are_found_and_are_context(text_store: TextStore, user: str) -> None:
+    _, middle, _ = await store_entries(text_store, a_session(user, ["before", "zebra", "after"]))
+    await modify(text_store, [middle], lambda e: e.model_copy(update={"status": "archived"}))
+    assert await found(text_store, user, "zebra") == []
     entry, archived = await store_entries(text_store, [an_entry(user, "tea"), an_entry(user, "tea", status="archived")])
     assert [hit.id for hit in await hits(text_store, user, "tea")] == [entry.id]
     await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "superseded"}))
     assert await hits(text_store, user, "tea") == []
     await modify(text_store, [archived], lambda e: e.model_copy(update={"status": "active"}))
     assert [hit.id for hit in await hits(text_store, user, "tea")] == [archived.id]
-
-
-async def test_an_entry_out_of_use_is_no_context(text_store: TextStore, user: str) -> None:
-    _, middle, _ = await store_entries(text_store, a_session(user, ["before", "zebra", "after"]))
-    await modify(text_store, [middle], lambda e: e.model_copy(update={"status": "archived"}))
-    assert await found(text_store, user, "zebra") == []
 
 
 async def test_search_follows_a_change_of_the_text(text_store: TextStore, user: str) -> None:
@@ -225,20 +171,15 @@ async def test_search_follows_a_change_of_the_text(text_store: TextStore, user: 
     [
         (Filters(), "abcd"),
         (Filters(types=("fact", "note")), "ab"),
-        (Filters(types=()), "abcd"),
         (Filters(tags=("red", "blue")), "bcd"),
-        (Filters(tags=("Red",)), ""),
         (Filters(theme="travel"), "a"),
         (Filters(since=NOON + minutes(2)), "cd"),
-        (Filters(since=NOON + minutes(9)), ""),
         (Filters(since=NOON + minutes(5)), "d"),
         (Filters(tags=(), types=("fact",)), "a"),
         (Filters(until=NOON + minutes(1)), "ab"),
-        (Filters(until=NOON + minutes(3)), "abcd"),
         (Filters(until=NOON - minutes(1)), ""),
         (Filters(since=NOON + minutes(1), until=NOON + minutes(2)), "bc"),
         (Filters(conversation_id="c0"), "ad"),
-        (Filters(conversation_id="c3", until=NOON + minutes(3)), "d"),
         (Filters(conversation_id="c"), ""),
         (Filters(types=("note", "other"), tags=("red",), since=NOON + minutes(1)), "bd"),
     ],
@@ -261,20 +202,15 @@ async def test_filters_let_through_exactly_what_fulfils_them(
     assert sorted(await found(text_store, user, "tea", filters)) == [f"tea {name}" for name in expected]
 
 
-async def test_a_filter_that_few_pass_loses_none_of_them(text_store: TextStore, user: str) -> None:
-    def colour(i: int) -> tuple[str, ...]:
-        return ("rare",) if i % 500 == 0 else ("common",)
-
-    texts = ["tea with honey" if i % 500 else "some tea" for i in range(3000)]
-    await store_entries(text_store, [an_entry(user, text, tags=colour(i)) for i, text in enumerate(texts)])
-    assert await found(text_store, user, "tea honey", Filters(tags=("rare",))) == ["some tea"] * 6
-
-
-async def test_the_best_of_many_that_pass_a_filter_are_found(text_store: TextStore, user: str) -> None:
-    await store_entries(text_store, [an_entry(user, "tea with honey", tags=("a",)) for _ in range(400)])
-    await store_entries(text_store, [an_entry(user, "honey", tags=("b",))])
-    await store_entries(text_store, [an_entry(user, "tea", tags=("b",)) for _ in range(400)])
-    assert await found(text_store, user, "tea honey", Filters(tags=("b",)), limit=3) == ["honey", "tea", "tea"]
+async def test_a_filter_loses_none_of_few_that_pass_and_not_the_best_of_many(text_store: TextStore, user: str) -> None:
+    rare = [an_entry(user, "some tea", tags=("rare",)) for _ in range(6)]
+    common = [an_entry(user, "tea with honey", tags=("common",)) for _ in range(2994)]
+    best = [an_entry(user, text, tags=(tag,)) for text, tag in (("honey", "rare"), ("honey honey tea tea", "common"))]
+    await store_entries(text_store, [*rare[:3], *best, *common, *rare[3:]])
+    of_rare, of_common = Filters(tags=("rare",)), Filters(tags=("common",))
+    assert await found(text_store, user, "tea honey", of_rare) == ["honey"] + ["some tea"] * 6
+    assert await found(text_store, user, "tea honey", of_rare, limit=1) == ["honey"]
+    assert await found(text_store, user, "tea honey", of_common, limit=2) == ["honey honey tea tea", "tea with honey"]
 
 
 async def test_what_does_not_pass_a_filter_still_is_context(text_store: TextStore, user: str) -> None:
@@ -390,9 +326,4 @@ async def test_the_entries_that_have_a_term_are_counted_by_scope(text_store: Tex
     assert await text_store.frequencies(Scope("nobody"), terms) == await text_store.frequencies(Scope(user), []) == {}
     await modify(text_store, said[:1], lambda entry: entry.model_copy(update={"status": "superseded"}))
     assert await text_store.frequencies(Scope(user), ["tea", "green"]) == {"tea": 1}
-
-
-async def test_any_number_of_terms_can_be_counted(text_store: TextStore, user: str) -> None:
-    await store_entries(text_store, [an_entry(user, "green tea"), an_entry(a_user(), "red wine")])
-    many = [f"term{number}" for number in range(2_000)]
-    assert await text_store.frequencies(Scope(user), [*many, "tea", "wine"]) == {"tea": 1}
+    assert await text_store.frequencies(Scope(user), [*(f"term{n}" for n in range(2_000)), "tea"]) == {"tea": 1}

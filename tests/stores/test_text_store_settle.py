@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Key, Outcome, Ref, Refused, TextStore
+from contracts.ports import Accepted, Outcome, Ref, Refused, TextStore
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -19,29 +19,21 @@ from tests.stores.builders import (
     store_entries,
     undecided_of,
 )
-from tests.stores.changing import modify
 
 
 async def repeats(store: TextStore, entry: Ref) -> int:
     return (await store.get([entry]))[entry.id].repeat_count
 
 
-async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> None:
+async def test_an_accepted_entry_is_stored_once(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     entry, stored = entry_of(proposal), Outcome(proposal.id, "stored", proposal.id)
-    assert await text_store.apply([Accepted(entry)]) == [stored]
+    other = entry.model_copy(update={"text": "something else"})
+    for decision in (Accepted(entry), Accepted(other), Refused(proposal, "too late")):
+        assert await text_store.apply([decision]) == [stored]
     assert await text_store.get([entry]) == {entry.id: entry}
     assert await outcomes_of(text_store, [entry]) == {entry.id: stored}
     assert await undecided_of(text_store, [entry]) == []
-
-
-async def test_an_entry_is_accepted_once(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    entry = entry_of(proposal)
-    first = await text_store.apply([Accepted(entry)])
-    again = await text_store.apply([Accepted(entry.model_copy(update={"text": "something else"}))])
-    assert again == first
-    assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_an_entry_that_nobody_proposed_is_stored_too(text_store: TextStore, user: str) -> None:
@@ -64,22 +56,16 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
     assert await text_store.get([second]) == {}
 
 
-async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_proposals(text_store, user, 3)
-    decisions: list[Decision] = [
-        Accepted(entry_of(first)),
-        a_repeat(second, first.id),
-        a_repeat(third, first.id),
-    ]
-    assert [s.kind for s in await text_store.apply(decisions)] == ["stored", "merged", "merged"]
+async def test_several_of_one_call_may_be_merged_into_one_accepted_just_before_or_stored(
+    text_store: TextStore, user: str
+) -> None:
+    first, *others = await log_proposals(text_store, user, 5)
+    repeated = [a_repeat(other, first.id) for other in others]
+    settled = await text_store.apply([Accepted(entry_of(first)), *repeated[:2]])
+    assert [its.kind for its in settled] == ["stored", "merged", "merged"]
     assert await repeats(text_store, first) == 2
-
-
-async def test_two_proposals_of_one_call_may_be_merged_into_a_stored_entry(text_store: TextStore, user: str) -> None:
-    first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.apply([Accepted(entry_of(first))])
-    await text_store.apply([a_repeat(second, first.id), a_repeat(third, first.id)])
-    assert await repeats(text_store, first) == 2
+    await text_store.apply(repeated[2:])
+    assert await repeats(text_store, first) == 4
 
 
 async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> None:
@@ -92,54 +78,12 @@ async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> Non
     assert await outcomes_of(text_store, [proposal]) == {proposal.id: refused}
 
 
-async def test_an_accepted_proposal_is_not_refused_later(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    stored = await text_store.apply([Accepted(entry_of(proposal))])
-    assert await text_store.apply([Refused(proposal, "too late")]) == stored
-
-
-@pytest.mark.parametrize("status", ["superseded", "archived", "forgotten"])
-async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore, user: str, status: str) -> None:
-    first, second = await log_proposals(text_store, user, 2)
-    await text_store.apply([Accepted(entry_of(first))])
-    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": status}))
-    assert await text_store.apply([a_repeat(second, first.id)]) == []
-    assert await undecided_of(text_store, [second]) == [second]
-    assert await repeats(text_store, first) == 0
-
-
 @pytest.mark.parametrize("elsewhere", [{"user_id": "somebody else"}, {"space": "work"}, {"persona_id": "guide"}])
 async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str, elsewhere: dict[str, str]) -> None:
     (mine,) = await log_proposals(text_store, user, 1)
     (other,) = await store_entries(text_store, [an_entry(user).model_copy(update=elsewhere)])
     assert await text_store.apply([a_repeat(mine, other.id)]) == []
     assert await text_store.get([other]) == {other.id: other}
-
-
-async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
-    (proposal,) = await log_proposals(text_store, user, 1)
-    (entry,) = await store_entries(text_store, [an_entry(user)])
-    nobody = Key(user, "nobody")
-    decisions: list[Decision] = [
-        Refused(nobody, "no"),
-        a_repeat(nobody, entry.id),
-        a_repeat(proposal, "none"),
-    ]
-    assert await text_store.apply(decisions) == []
-    assert await outcomes_of(text_store, [nobody, proposal]) == {}
-    assert await text_store.get([entry]) == {entry.id: entry}
-
-
-async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_turns(
-    text_store: TextStore, user: str
-) -> None:
-    one, two, three, four = await log_proposals(text_store, user, 4)
-    assert (await text_store.counts(user)).undecided == 4
-    await text_store.apply([Accepted(entry_of(one)), Accepted(entry_of(two)), a_repeat(three, one.id)])
-    await text_store.apply([Refused(four, "forgotten before")])
-    counted = await text_store.counts(user)
-    assert (counted.turns, counted.entries, counted.merged, counted.refused) == (4, 2, 1, 1)
-    assert counted.undecided == 0
 
 
 async def test_facts_drawn_from_turns_are_not_counted_as_turns(text_store: TextStore, user: str) -> None:
@@ -173,14 +117,6 @@ async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(tex
     assert sum(map(len, again)) == 1
     assert len(await text_store.get(proposals)) == 1
     assert len(await undecided_of(text_store, proposals)) == 7
-
-
-async def test_an_entry_out_of_use_hinders_nobody(text_store: TextStore, user: str) -> None:
-    first, second = await log_proposals(text_store, user, 2)
-    await text_store.apply([Accepted(entry_of(first, statement_hash="the same"))])
-    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
-    decision = Accepted(entry_of(second, statement_hash="the same"), known_similar=frozenset())
-    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
 
 
 TWO_KEYS_WITH_ONE_CHECKSUM = "statement 29685295", "statement 32060020"

@@ -22,7 +22,6 @@ from tests.stores.builders import (
     minutes,
     similar_to,
     store_entries,
-    undecided_of,
 )
 from tests.stores.changing import modify
 
@@ -50,12 +49,7 @@ async def test_entries_that_share_the_statement_or_a_band_are_similar(text_store
 async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
     assert await similar_to(text_store, entry) == [[]]
-    assert (
-        await similar_to(
-            text_store,
-        )
-        == []
-    )
+    assert await similar_to(text_store) == []
 
 
 @pytest.mark.parametrize(
@@ -99,22 +93,21 @@ async def names_around(store: TextStore, entries: list[Entry], reach: int) -> di
     return {names[id_]: {far: names[near] for far, near in window.items()} for id_, window in around.items()}
 
 
-async def test_neighbours_are_those_before_and_after_in_the_session(text_store: TextStore, user: str) -> None:
-    entries = await store_entries(text_store, a_session(user, list("abcd")))
-    await store_entries(text_store, a_session(user, list("xyz"), "s2"))
-    assert await names_around(text_store, entries, 2) == {
+async def test_neighbours_are_those_said_before_and_after_in_the_session_whenever_stored(
+    text_store: TextStore, user: str
+) -> None:
+    a, b, c, d = a_session(user, list("abcd"))
+    for stored in ([c], [a, b, d], a_session(user, list("xyz"), "s2")):
+        await store_entries(text_store, stored)
+    assert await names_around(text_store, [a, b, c, d], 2) == {
         "a": {1: "b", 2: "c"},
         "b": {-1: "a", 1: "c", 2: "d"},
         "c": {-2: "a", -1: "b", 1: "d"},
         "d": {-2: "b", -1: "c"},
     }
-
-
-async def test_neighbours_are_in_the_order_they_were_said(text_store: TextStore, user: str) -> None:
-    a, b, c = a_session(user, list("abc"))
-    await store_entries(text_store, [c])
-    await store_entries(text_store, [a, b])
-    assert (await names_around(text_store, [a, b, c], 4))["b"] == {-1: "a", 1: "c"}
+    await modify(text_store, [b], lambda e: e.model_copy(update={"status": "archived"}))
+    around = await names_around(text_store, [a, c, d], 4)
+    assert (around["a"], around["c"]) == ({1: "c", 2: "d"}, {-1: "a", 1: "d"})
 
 
 async def test_what_is_said_at_one_moment_is_in_the_order_stored(text_store: TextStore, user: str) -> None:
@@ -122,13 +115,6 @@ async def test_what_is_said_at_one_moment_is_in_the_order_stored(text_store: Tex
     await store_entries(text_store, entries)
     around = await names_around(text_store, entries, 1)
     assert around["07"] == {-1: "06", 1: "08"}
-
-
-async def test_entries_out_of_use_are_nobodys_neighbours(text_store: TextStore, user: str) -> None:
-    entries = await store_entries(text_store, a_session(user, list("abc")))
-    await modify(text_store, [entries[1]], lambda e: e.model_copy(update={"status": "archived"}))
-    around = await names_around(text_store, entries, 4)
-    assert (around["a"], around["c"]) == ({1: "c"}, {-1: "a"})
 
 
 async def test_an_entry_without_session_or_reach_has_no_neighbours(text_store: TextStore, user: str) -> None:
@@ -181,26 +167,6 @@ async def test_entries_that_share_a_key_and_state_different_things_stay_beside_e
         assert await text_store.apply([accepted]) == [Outcome(proposal.id, "stored", proposal.id)]
         known |= {proposal.id}
     assert {entry.id for entry in (await similar_to(text_store, accepted.entry))[0]} | {proposal.id} == known
-
-
-async def test_an_entry_that_was_not_compared_with_one_of_its_statement_is_judged_again(
-    text_store: TextStore, user: str
-) -> None:
-    first, second, third = await log_texts(text_store, user, "tea", "Tea", "TEA")
-    one, two, three = (
-        Accepted(entry_of(p, statement_hash="h"), known_similar=frozenset()) for p in (first, second, third)
-    )
-    assert [outcome.proposal_id for outcome in await text_store.apply([one, two])] == [first.id]
-    assert await text_store.apply([three]) == []
-    assert [proposal.id for proposal in await undecided_of(text_store, [first, second, third])] == [second.id, third.id]
-
-
-async def test_the_place_of_a_statement_that_went_out_of_use_is_free(text_store: TextStore, user: str) -> None:
-    first, second = await log_texts(text_store, user, "tea", "Tea")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h"), known_similar=frozenset())])
-    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
-    again = Accepted(entry_of(second, statement_hash="h"), known_similar=frozenset())
-    assert await text_store.apply([again]) == [Outcome(second.id, "stored", second.id)]
 
 
 async def test_a_misspelt_copy_is_found_among_many_texts_of_its_template(text_store: TextStore, user: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sqlite3
 import stat
@@ -26,7 +25,6 @@ from tests.stores.builders import (
     store_entries,
     undecided_of,
 )
-from tests.stores.changing import modify
 
 
 @pytest.fixture
@@ -43,6 +41,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
     await store.apply([Accepted(entry)])
     before = await store.counts()
     await store.close()
+    assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in path.parent.iterdir()] == [(path.name, 0o600)]
     again = await SqliteTextStore.open(path)
     try:
         assert await again.counts() == before
@@ -52,16 +51,6 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
         await again.close()
-
-
-async def test_a_closed_store_leaves_one_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    await store_entries(store, [an_entry(user)])
-    await store.close()
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-async def test_only_the_owner_may_read_the_file(store: SqliteTextStore, path: Path) -> None:
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
 @pytest.mark.parametrize(("synchronous", "level"), [("full", 2), ("normal", 1)])
@@ -116,21 +105,17 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
         await store.close()
 
 
-async def test_a_file_of_a_newer_version_is_refused(store: SqliteTextStore, path: Path) -> None:
+async def test_files_of_a_newer_version_or_another_program_are_refused(store: SqliteTextStore, path: Path) -> None:
     await store.close()
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 999")
-    db.close()
+    other = path.with_name("bookmarks")
+    for file, statement in ((path, "PRAGMA user_version = 999"), (other, "CREATE TABLE bookmarks (url TEXT)")):
+        with sqlite3.connect(file) as db:
+            db.execute(statement)
+        db.close()
     with pytest.raises(UnusableFile, match="start the version that wrote it"):
         await SqliteTextStore.open(path)
-
-
-async def test_the_database_of_another_program_is_refused(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE bookmarks (url TEXT)")
-    db.close()
     with pytest.raises(UnusableFile, match="another program"):
-        await SqliteTextStore.open(path)
+        await SqliteTextStore.open(other)
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
@@ -143,15 +128,6 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> Non
 async def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="data folder"):
         await SqliteTextStore.open(tmp_path / "missing" / "memory.sqlite3")
-
-
-async def test_a_closed_store_is_unavailable(store: SqliteTextStore) -> None:
-    await store.close()
-    await store.close()
-    with pytest.raises(Unavailable, match="closed"):
-        await store.counts()
-    with pytest.raises(Unavailable, match="closed"):
-        await modify(store, [], lambda entry: entry)
 
 
 async def test_a_file_that_another_process_holds_is_unavailable_until_it_is_let_go(
@@ -182,18 +158,6 @@ async def test_a_full_disk_is_unavailable_and_loses_nothing(store: SqliteTextSto
     assert await store.get([kept]) == {kept.id: kept}
 
 
-async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    other = await SqliteTextStore.open(path)
-    try:
-        for i in range(4):
-            await store_entries((store, other)[i % 2], [an_entry(user, f"tea {i}", id=f"{user}-{i}")])
-        for reader in (store, other):
-            hits = await reader.search(Scope(user), "tea", limit=9, filters=Filters())
-            assert {hit.id for hit in hits} == {f"{user}-{i}" for i in range(4)}
-    finally:
-        await other.close()
-
-
 async def test_calls_that_wait_share_a_commit_and_keep_their_own_failures(store: SqliteTextStore, user: str) -> None:
     turns = [a_turn(user, f"number {i}") for i in range(60)]
     calls = [store.append([turn], [a_proposal(turn)]) for turn in turns[:30]]
@@ -210,24 +174,6 @@ async def test_a_call_that_is_given_up_before_it_began_does_nothing(store: Sqlit
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
     assert (await store.counts(user)).entries == 500
-
-
-async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, path: Path, user: str) -> None:
-    secrets = [f"secretword{i}x" for i in range(400)]
-    entries = [an_entry(user, f"remember {s} please", tags=(f"tag{s}",), session_id="s") for s in secrets]
-    await store_entries(store, entries)
-    await modify(store, entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
-    forgotten = [entry for i, entry in enumerate(entries) if i % 3]
-    await modify(
-        store,
-        forgotten,
-        lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""}),
-    )
-    await store.close()
-    content = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in path.parent.iterdir()))
-    left = [secret for i, secret in enumerate(secrets) if i % 3 and secret.encode() in content]
-    assert left == []
-    assert b"secretword0x" in content
 
 
 _VISITOR = """

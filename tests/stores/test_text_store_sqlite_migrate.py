@@ -72,16 +72,10 @@ async def fresh(path: Path) -> Schema:
     return schema_of(path)
 
 
-async def fresh_of_first_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> Schema:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        return await fresh(path)
-
-
-def take_back(path: Path) -> None:
-    """Make of a file one of the first version."""
+def take_back(path: Path, script: str = _BACK_TO_FIRST) -> None:
+    """Make of a file one of an older version."""
     with sqlite3.connect(path) as db:
-        db.executescript(_BACK_TO_FIRST)
+        db.executescript(script)
     db.close()
 
 
@@ -109,7 +103,9 @@ async def test_a_file_of_the_first_version_can_do_everything(
     newest = schema_of(path)
 
     take_back(path)
-    assert schema_of(path) == await fresh_of_first_version(path.with_name("first"), monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        assert schema_of(path) == await fresh(path.with_name("first"))
 
     again = await SqliteTextStore.open(path)
     try:
@@ -175,9 +171,7 @@ async def test_words_of_an_older_version_are_those_of_this_one_then(
         await store_entries(store, entries)
         await modify(store, entries[3:], lambda entry: entry.model_copy(update={"status": "superseded"}))
         await store.close()
-    with sqlite3.connect(path) as db:
-        db.executescript(f"{_WITHOUT_CHANGES} DROP TABLE records; PRAGMA user_version = 6;")
-    db.close()
+    take_back(path, f"{_WITHOUT_CHANGES} DROP TABLE records; PRAGMA user_version = 6;")
     again = await SqliteTextStore.open(path)
     fresh = await SqliteTextStore.open(path.with_name("fresh"))
     await store_entries(fresh, entries)
@@ -191,31 +185,22 @@ async def test_words_of_an_older_version_are_those_of_this_one_then(
     await fresh.close()
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ("José wohnt in Łódź", "jose lodz"),
-        ("I study psychology", "psychological"),
-        ("My apology was terribly late", "apologize terrible"),
-        ("ฉันเลี้ยงแมวสองตัว", "แมว"),
-        ("קניתי את הבית", "לבית"),
-        ("أسكن في البيت", "وبيت"),
-    ],
-)
 async def test_what_was_stored_under_other_words_is_found_once_a_file_is_renewed(
-    path: Path, user: str, monkeypatch: pytest.MonkeyPatch, text: str, asked: str
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = an_entry(user, text)
+    entries = {
+        asked: an_entry(user, text) for text, asked in (("José wohnt in Łódź", "jose"), ("ฉันเลี้ยงแมวสองตัว", "แมว"))
+    }
     with monkeypatch.context() as patch:
         patch.setattr(words, "analyze", lambda text: text.lower().split())
         patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:12])
         store = await SqliteTextStore.open(path)
-        await store_entries(store, [entry])
-        assert (await store.page(Selection(user, words=asked), limit=1, cursor=None)).entries == ()
+        await store_entries(store, list(entries.values()))
         await store.close()
     again = await SqliteTextStore.open(path)
-    (found,) = (await again.page(Selection(user, words=asked), limit=1, cursor=None)).entries
-    assert found.id == entry.id
+    for asked, entry in entries.items():
+        (found,) = (await again.page(Selection(user, words=asked), limit=1, cursor=None)).entries
+        assert found.id == entry.id
     await again.close()
 
 
@@ -227,9 +212,7 @@ async def test_what_was_archived_before_it_aged_grows_too_old_unless_it_stands_b
     await modify(store, [archived, original], lambda entry: entry.model_copy(update={"status": "archived"}))
     await modify(store, [original], lambda entry: entry.model_copy(update={"rolled_up_into": "r"}))
     await store.close()
-    with sqlite3.connect(path) as db:
-        db.executescript(_BACK_TO_13)
-    db.close()
+    take_back(path, _BACK_TO_13)
     again = await SqliteTextStore.open(path)
     assert await again.expired(before=NOON + minutes(9), limit=9) == [Key(user, archived.id)]
     await again.close()

@@ -55,22 +55,10 @@ async def test_what_is_brief_does_not_wait_for_what_takes_long(readers: Readers)
     assert await long
 
 
-async def test_what_takes_long_has_a_thread_each(readers: Readers) -> None:
-    both = threading.Barrier(2)
-    passed = await asked_at_once(readers, [], [lambda _: both.wait(10), lambda _: both.wait(10)])
-    assert set(passed) == {0, 1}
-
-
 async def test_a_failure_is_its_own(readers: Readers) -> None:
     wrong, full = failing(ValueError("wrong")), failing(sqlite3.OperationalError("strange"))
     found = await asked_at_once(readers, [wrong, lambda db: db.execute("SELECT 1").fetchone(), full], [])
     assert [type(one) for one in found] == [ValueError, tuple, sqlite3.OperationalError]
-
-
-async def test_each_call_has_a_state_of_its_own_and_none_is_left_open(readers: Readers) -> None:
-    found = await asked_at_once(readers, [lambda db: db.in_transaction] * 3, [])
-    assert found == [True] * 3
-    assert not any(one.in_transaction for one in readers._connections)
 
 
 async def test_nothing_is_read_for_whom_nobody_waits_any_more(readers: Readers) -> None:

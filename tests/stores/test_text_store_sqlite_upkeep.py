@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contracts.ports import Accepted, Merged, Record, Refused
-from services.shared.stores.sqlite import SqliteTextStore
+from services.shared.stores.sqlite import SqliteTextStore, privacy
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -16,6 +16,7 @@ from tests.stores.builders import (
     a_user,
     an_entry,
     entry_of,
+    log_proposals,
     log_texts,
     store_entries,
     tomorrow,
@@ -81,3 +82,27 @@ async def test_forgetting_again_reaches_turns_that_were_brought_in_later(store: 
     assert again.tombstone == once.tombstone
     assert again.turn_ids == (first.turn.turn_id, second.turn.turn_id)
     assert {record.turn.text for record in await store.export_log(user, after=None, limit=9)} == {"[forgotten]"}
+
+
+@pytest.mark.parametrize("before", privacy.TABLES)
+async def test_what_is_added_between_two_steps_goes_with_the_next_round(
+    store: SqliteTextStore, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, other = a_user(), a_user()
+    at = privacy.TABLES.index(before)
+    await log_proposals(store, gone, 3)
+    monkeypatch.setattr(privacy, "TABLES", privacy.TABLES[:at])
+    await store.erase(gone)
+    first, *_ = await log_proposals(store, gone, 3)
+    await store.apply([Accepted(entry_of(first))])
+    monkeypatch.undo()
+    monkeypatch.setattr(privacy, "TABLES", privacy.TABLES[at:])
+    await store.erase(gone)
+    monkeypatch.undo()
+
+    theirs = await log_proposals(store, other, 3)  # takes the numbers that are free now
+    assert {record.turn.user_id for record in await store.export_log(other, after=None, limit=9)} == {other}
+    await store.erase(gone)
+    assert not any((await store.count_remaining(gone)).values())
+    assert await undecided_of(store, theirs) == theirs
+    assert (await store.counts()).undecided == 3

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope, VectorStore
 from contracts.v1.entries import Saying
 from contracts.v1.turns import EVERY_PERSONA
-from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, cosines_of, found, ids, towards, vectors_of
+from tests.stores.vector_builders import (
+    LONG_AGO,
+    a_point,
+    cosines_of,
+    found,
+    ids,
+    newer,
+    towards,
+    vectors_of,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,18 +36,6 @@ async def test_nearest_points_come_first_with_their_cosine(store: VectorStore, s
     assert [hit.cosine for hit in hits] == pytest.approx([1.0, 0.894, 0.707], abs=2e-3)
 
 
-async def test_ranking_of_many_points_is_that_of_exact_cosines(store: VectorStore, scope: Scope) -> None:
-    rows = np.random.default_rng(7).normal(size=(400, DIMENSIONS)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    points = [a_point(scope, row) for row in rows]
-    await store.upsert(points)
-    for query in rows[:10]:
-        hits = await store.search(scope, query, limit=50, filters=Filters())
-        exact = dict(zip(ids(points), rows @ query, strict=True))
-        assert [hit.cosine for hit in hits] == pytest.approx(sorted(exact.values(), reverse=True)[:50], abs=2e-3)
-        assert all(abs(exact[hit.id] - hit.cosine) < 2e-3 for hit in hits)
-
-
 async def test_a_user_without_points_finds_nothing(store: VectorStore, scope: Scope) -> None:
     assert await found(store, scope) == []
     assert await store.count(scope.user_id) == 0
@@ -46,15 +43,13 @@ async def test_a_user_without_points_finds_nothing(store: VectorStore, scope: Sc
     assert await cosines_of(store, scope, [str(uuid4())], towards(1)) == {}
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-async def test_a_limit_below_one_finds_nothing(store: VectorStore, scope: Scope, limit: int) -> None:
-    await store.upsert([a_point(scope, towards(1))])
-    assert await found(store, scope, limit=limit) == []
-
-
 async def test_nothing_to_do_is_done(store: VectorStore, scope: Scope) -> None:
     await store.upsert([])
     await store.remove([])
+    assert await store.refresh([]) == await store.lacking([]) == set()
+    await store.upsert([a_point(scope, towards(1))])
+    assert await found(store, scope, limit=0) == await found(store, scope, limit=-1) == []
+    assert await store.scan(after="", limit=0) == []
     assert await vectors_of(store, scope, []) == {}
     assert await cosines_of(store, scope, [], towards(1)) == {}
 
@@ -65,25 +60,17 @@ async def test_nothing_to_do_is_done(store: VectorStore, scope: Scope) -> None:
         (Filters(), {"old fact", "new fact", "new note"}),
         (Filters(types=("fact",)), {"old fact", "new fact"}),
         (Filters(types=("fact", "note")), {"old fact", "new fact", "new note"}),
-        (Filters(types=("decision",)), set()),
-        (Filters(types=()), {"old fact", "new fact", "new note"}),
         (Filters(tags=("red",)), {"old fact"}),
         (Filters(tags=("red", "blue")), {"old fact", "new note"}),
         (Filters(tags=()), {"old fact", "new fact", "new note"}),
         (Filters(theme="travel"), {"new fact"}),
-        (Filters(theme="tra"), set()),
-        (Filters(tags=(), types=("note",)), {"new note"}),
         (Filters(conversation_id="c1"), {"old fact", "new note"}),
         (Filters(conversation_id="c2"), {"new fact", "new note"}),
         (Filters(conversation_id="c"), set()),
         (Filters(until=LONG_AGO), {"old fact"}),
         (Filters(until=LONG_AGO - timedelta(seconds=1)), set()),
-        (Filters(until=LONG_AGO + timedelta(days=2)), {"old fact", "new fact", "new note"}),
         (Filters(since=LONG_AGO + timedelta(days=3)), {"new note"}),
-        (Filters(since=LONG_AGO + timedelta(days=3), until=LONG_AGO + timedelta(days=1)), set()),
         (Filters(since=LONG_AGO + timedelta(days=1)), {"new fact", "new note"}),
-        (Filters(since=LONG_AGO), {"old fact", "new fact", "new note"}),
-        (Filters(types=("fact",), since=LONG_AGO + timedelta(days=1)), {"new fact"}),
         (Filters(types=("note",), tags=("red",)), set()),
     ],
 )
@@ -128,18 +115,21 @@ async def test_a_persona_sees_its_own_points_and_those_of_no_persona(store: Vect
     assert set(fetched) == {point.entry.id for point in points.values()}
 
 
-@pytest.mark.parametrize("between", ["", "/", ":", ",", "\x00", "\x1f", "\n", '"', '", "', "\\"])
-async def test_no_character_makes_one_scope_look_like_another(store: VectorStore, scope: Scope, between: str) -> None:
+async def test_no_character_makes_one_scope_look_like_another(store: VectorStore, scope: Scope) -> None:
     user = scope.user_id
-    alike = [
-        Scope(f"{user}{between}a", "b", "c"),
-        Scope(user, f"a{between}b", "c"),
-        Scope(user, "a", f"b{between}c"),
-        Scope(user, f"a{between}b{between}c"),
-    ]
-    points = [a_point(each, towards(1)) for each in alike]
-    await store.upsert(points)
-    assert [await found(store, each) for each in alike] == [[point_id] for point_id in ids(points)]
+    alike = {
+        each
+        for between in ("", "/", ":", ",", "\x00", "\x1f", "\n", '"', '", "', "\\")
+        for each in (
+            Scope(f"{user}{between}a", "b", "c"),
+            Scope(user, f"a{between}b", "c"),
+            Scope(user, "a", f"b{between}c"),
+            Scope(user, f"a{between}b{between}c"),
+        )
+    }
+    points = {each: a_point(each, towards(1)) for each in alike}
+    await store.upsert(list(points.values()))
+    assert {each: await found(store, each) for each in alike} == {each: ids([points[each]]) for each in alike}
 
 
 words = st.sampled_from(["a", "b", "ab", "", "a/b", '"', "\x00", "\x1f", "é", "日本", "🙂", "a" * 300]) | st.text(
@@ -183,10 +173,6 @@ async def test_cosines_and_vectors_are_those_of_the_stored_points(store: VectorS
     assert [hit.id for hit in nearest] == asked[1:2]
     others = await store.search(scope, towards(1), limit=9, filters=Filters(types=("fact",)), ids=asked)
     assert others == []
-
-
-async def test_vectors_are_kept_at_unit_length(store: VectorStore, scope: Scope) -> None:
-    point = a_point(scope, towards(1, 1) * 5)
-    await store.upsert([point])
-    stored = await vectors_of(store, scope, ids([point]))
-    assert np.linalg.norm(stored[point.entry.id]) == pytest.approx(1, abs=1e-3)
+    await store.upsert([newer(points[2], towards(1, 1) * 5)])
+    long = await vectors_of(store, scope, ids(points[2:]))
+    assert np.linalg.norm(long[points[2].entry.id]) == pytest.approx(1, abs=1e-3)

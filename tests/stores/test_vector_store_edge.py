@@ -1,4 +1,4 @@
-"""What only the embedded engine has: a folder of its own, one owner, and crashes to survive."""
+"""What only the embedded engine has: a folder of its own, one owner, crashes to survive, and files to sweep."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 import numpy as np
 import pytest
@@ -20,16 +19,17 @@ from hypothesis import strategies as st
 
 from contracts.envelope import NAMESPACE
 from contracts.ports import Filters, Scope, Unavailable, Vector, VectorPoint
-from contracts.v1.entries import Entry
 from services.shared.stores.edge import EdgeVectorStore, FolderInUse, FolderMismatch
 from services.shared.stores.edge import store as store_module
 from services.shared.stores.edge.folder import engine_errors
+from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.known import Known, KnownPoints, PointNames
 from services.shared.stores.points import FILTERED
-from tests.stores.vector_builders import vectors_of
+from tests.flow.raw import contents
+from tests.polling import eventually
+from tests.stores.vector_builders import DIMENSIONS, a_point, copies_of, found, ids, towards, vectors_of
 
 SCOPE = Scope("u1")
-DIMENSIONS = 8
 
 
 def entry_id(number: int) -> str:
@@ -42,14 +42,7 @@ def vector(number: int) -> Vector:
 
 
 def points(start: int, end: int, version: int = 1) -> list[VectorPoint]:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    return [
-        VectorPoint(
-            Entry(id=entry_id(i), user_id="u1", text="…", created_at=moment, updated_at=moment, version=version),
-            vector(i),
-        )
-        for i in range(start, end)
-    ]
+    return [a_point(SCOPE, vector(i), id=entry_id(i), version=version) for i in range(start, end)]
 
 
 async def nearest(store: EdgeVectorStore, number: int) -> str:
@@ -57,9 +50,13 @@ async def nearest(store: EdgeVectorStore, number: int) -> str:
     return hits[0].id
 
 
+async def open_store(path: Path, *, copies: bool = False) -> EdgeVectorStore:
+    return await EdgeVectorStore.open(path, dimensions=DIMENSIONS, copies=copies)
+
+
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[EdgeVectorStore]:
-    opened = await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
+    opened = await open_store(tmp_path / "vectors")
     yield opened
     await opened.close()
 
@@ -85,7 +82,7 @@ from services.shared.stores.edge import EdgeVectorStore
 from tests.stores.test_vector_store_edge import entry_id, points
 
 async def main():
-    store = await EdgeVectorStore.open(sys.argv[1], dimensions=8)
+    store = await EdgeVectorStore.open(sys.argv[1], dimensions=16)
     for start in range(0, 3000, 100):
         await store.upsert(points(start, start + 100))
     await store.upsert(points(500, 600, version=7))
@@ -100,7 +97,7 @@ async def test_everything_written_survives_a_kill_without_a_flush(tmp_path: Path
     folder = tmp_path / "vectors"
     assert await run_python(WRITE_AND_DIE, str(folder)) == (-signal.SIGKILL, "")
 
-    store = await EdgeVectorStore.open(folder, dimensions=DIMENSIONS)
+    store = await open_store(folder)
     assert await store.count("u1") == 2800
     assert set(await vectors_of(store, SCOPE, [entry_id(i) for i in range(210)])) == {
         entry_id(i) for i in range(200, 210)
@@ -117,13 +114,14 @@ import asyncio, sys
 from services.shared.stores.edge import EdgeVectorStore
 
 try:
-    asyncio.run(EdgeVectorStore.open(sys.argv[1], dimensions=8))
+    asyncio.run(EdgeVectorStore.open(sys.argv[1], dimensions=16))
 except Exception as error:
     print(type(error).__name__, error)
 """
 
 
 async def test_a_second_process_is_told_that_the_folder_is_in_use(store: EdgeVectorStore, tmp_path: Path) -> None:
+    assert issubclass(FolderInUse, Unavailable)
     code, written = await run_python(OPEN_TOO, str(tmp_path / "vectors"))
     assert code == 0
     assert written.startswith("FolderInUse")
@@ -132,16 +130,13 @@ async def test_a_second_process_is_told_that_the_folder_is_in_use(store: EdgeVec
     assert await store.count() == 1
 
 
-async def test_folder_in_use_is_a_kind_of_unavailable(store: EdgeVectorStore, tmp_path: Path) -> None:
-    with pytest.raises(FolderInUse) as raised:
-        await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
-    assert isinstance(raised.value, Unavailable)
-
-
-async def test_other_dimensions_are_refused_with_the_command_that_helps(tmp_path: Path) -> None:
-    await (await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)).close()
-    with pytest.raises(FolderMismatch, match=r"8 dimensions.*makes 16.*memorybus reindex"):
-        await EdgeVectorStore.open(tmp_path, dimensions=16)
+async def test_other_dimensions_and_a_former_version_are_refused_with_the_command_that_helps(tmp_path: Path) -> None:
+    await (await open_store(tmp_path)).close()
+    with pytest.raises(FolderMismatch, match=r"16 dimensions.*makes 8.*memorybus reindex"):
+        await EdgeVectorStore.open(tmp_path, dimensions=8)
+    (tmp_path / "edge_config.json").write_text('{"vectors": {"turn": {"size": 16}}}')
+    with pytest.raises(FolderMismatch, match=r"former version.*memorybus reindex"):
+        await open_store(tmp_path)
 
 
 async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_path: Path) -> None:
@@ -149,7 +144,7 @@ async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_pat
     shard_folder = tmp_path / "1"
     shard_folder.mkdir()
     qdrant_edge.EdgeShard.create(str(shard_folder), qdrant_edge.EdgeConfig(vectors={"turn": turn})).close()
-    store = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
+    store = await open_store(tmp_path)
     await store.upsert(points(0, 3))
     assert await nearest(store, 2) == entry_id(2)
     await store.close()
@@ -159,18 +154,15 @@ async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_pat
     shard.close()
 
 
-@pytest.mark.parametrize("content", ["", "{}", json.dumps({"vectors": {"turn": {}}}), "\x00\x01"])
+@pytest.mark.parametrize("content", ["", json.dumps({"vectors": {"turn": {}}}), "\x00\x01"])
 async def test_a_damaged_folder_is_explained(tmp_path: Path, content: str) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "edge_config.json").write_text(content)
     with pytest.raises(Unavailable, match=r"moved away and made anew with `memorybus reindex`"):
-        await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
-
-
-async def test_a_file_in_the_place_of_the_folder_is_explained(tmp_path: Path) -> None:
+        await open_store(tmp_path)
     (tmp_path / "vectors").write_text("not a folder")
     with pytest.raises(Unavailable, match="can be read and written"):
-        await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
+        await open_store(tmp_path / "vectors")
 
 
 async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,12 +172,6 @@ async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypat
     await store.upsert(points(30, 60))
     assert store._unflushed == 0
     assert await store.count() == 60
-
-
-async def test_vectors_of_another_scope_are_not_given_out(store: EdgeVectorStore) -> None:
-    await store.upsert(points(0, 1))
-    assert set(await vectors_of(store, SCOPE, [entry_id(0)])) == {entry_id(0)}
-    assert await vectors_of(store, Scope("u2"), [entry_id(0)]) == {}
 
 
 async def test_points_are_fetched_from_the_engine_once_until_they_change(
@@ -203,15 +189,11 @@ async def test_points_are_fetched_from_the_engine_once_until_they_change(
     for wanted in ([0, 1], [1, 2], [0, 1, 2]):
         assert set(await vectors_of(store, SCOPE, list(map(entry_id, wanted)))) == set(map(entry_id, wanted))
     await store.upsert(points(1, 2))
-    found = await vectors_of(store, SCOPE, list(map(entry_id, range(3))))
+    known = await vectors_of(store, SCOPE, list(map(entry_id, range(3))))
     assert asked == [[entry_id(0), entry_id(1)], [entry_id(2)], [entry_id(1)]]
     with pytest.raises(ValueError, match="read-only"):
-        found[entry_id(0)][0] = 0
-
-
-async def test_a_closed_store_gives_out_nothing_that_it_knows(store: EdgeVectorStore) -> None:
-    await store.upsert(points(0, 1))
-    await vectors_of(store, SCOPE, [entry_id(0)])
+        known[entry_id(0)][0] = 0
+    assert await vectors_of(store, Scope("u2"), [entry_id(0)]) == {}
     await store.close()
     with pytest.raises(Unavailable):
         await vectors_of(store, SCOPE, [entry_id(0)])
@@ -245,3 +227,152 @@ def test_whatever_the_engine_raises_is_unavailable(error: BaseException) -> None
 def test_an_interrupt_is_not_taken_for_a_failure_of_the_engine() -> None:
     with pytest.raises(KeyboardInterrupt), engine_errors("writing"):
         raise KeyboardInterrupt
+
+
+def occurrences(folder: Path, wanted: str | bytes) -> int:
+    """How often the bytes are in the files of a folder."""
+    needle = wanted.encode() if isinstance(wanted, str) else wanted
+    return sum(data.count(needle) for _, data in contents(folder))
+
+
+def names_in(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
+
+
+@pytest.fixture
+def marker() -> str:
+    return f"marker{uuid4().hex}"
+
+
+async def test_words_of_tags_and_themes_are_never_in_the_files(tmp_path: Path, marker: str) -> None:
+    store, scope = await open_store(tmp_path), Scope("ann")
+    point = a_point(scope, towards(1), tags=(f"{marker}-tag",), themes=(f"{marker}-theme",), text=marker)
+    await store.upsert([point])
+    for wanted in (Filters(tags=(f"{marker}-tag",)), Filters(theme=f"{marker}-theme")):
+        assert await found(store, scope, wanted) == ids([point])
+    await store.close()
+    assert occurrences(tmp_path, "ann")  # so the search can find something
+    assert occurrences(tmp_path, marker) == 0
+
+
+async def test_the_same_tag_of_two_users_does_not_look_the_same(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    points = [a_point(Scope(user), towards(1), tags=("red",)) for user in ("ann", "bob")]
+    await store.upsert(points)
+    records = store._shard.retrieve(list(ids(points)), True, False)
+    assert len({(record.payload or {})["tag_keys"][0] for record in records}) == 2
+    await store.close()
+
+
+async def test_after_forgetting_and_sweeping_no_byte_of_a_copy_is_left(tmp_path: Path, marker: str) -> None:
+    store = await open_store(tmp_path, copies=True)
+    kept, gone = (a_point(Scope("ann"), towards(1), text=f"{word} {marker}") for word in ("kept", "gone"))
+    await store.upsert([kept, gone])
+    await store.upsert([gone])
+    await store.remove(ids([gone]))
+    assert occurrences(tmp_path, f"gone {marker}")
+    assert await store.compact()
+    assert occurrences(tmp_path, f"gone {marker}") == 0
+    assert occurrences(tmp_path, UUID(gone.entry.id).bytes) + occurrences(tmp_path, gone.entry.id) == 0
+    assert occurrences(tmp_path, f"kept {marker}")
+    assert await copies_of(store, Scope("ann"), ids([kept, gone])) == {kept.entry.id: kept.entry}
+    await store.close()
+    assert occurrences(tmp_path, f"gone {marker}") == 0
+
+
+async def test_after_erasing_and_sweeping_no_byte_of_a_user_is_left_be_it_by_the_next_process(
+    tmp_path: Path, marker: str
+) -> None:
+    first = await open_store(tmp_path)
+    await first.upsert([a_point(Scope(marker), towards(1)) for _ in range(5)] + [a_point(Scope("bob"), towards(1))])
+    await first.erase(marker)
+    await first.close()
+    second = await open_store(tmp_path)
+    assert occurrences(tmp_path, marker)
+    assert await second.compact()
+    assert occurrences(tmp_path, marker) == 0
+    assert await second.count() == 1
+    await second.close()
+
+
+async def test_nothing_is_written_anew_when_nothing_was_removed(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    await store.upsert([a_point(Scope("ann"), towards(1))])
+    shard = store._shard
+    assert await store.compact()
+    assert store._shard is shard
+    await store.close()
+
+
+SWEEP_AND_DIE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from services.shared.stores.edge import EdgeVectorStore, store as module
+from services.shared.stores.edge.generations import Generations
+from contracts.ports import Scope
+from tests.stores.vector_builders import DIMENSIONS, a_point, ids, towards
+
+where = sys.argv[2]
+
+def dies(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    store = await EdgeVectorStore.open(sys.argv[1], dimensions=DIMENSIONS)
+    points = [a_point(Scope("ann"), towards(1, i)) for i in range(300)]
+    await store.upsert(points)
+    await store.remove(ids(points)[:100])
+    setattr(EdgeVectorStore if where.startswith("_") else Generations, where, dies)
+    await store.compact()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("where", ["begin", "_copy_some", "_switch", "choose", "finish", "discard_others"])
+async def test_a_death_during_the_sweep_loses_nothing(tmp_path: Path, where: str) -> None:
+    assert await run_python(SWEEP_AND_DIE, str(tmp_path), where) == (-signal.SIGKILL, "")
+    store = await open_store(tmp_path)
+    assert await store.count("ann") == 200
+    assert len([name for name in names_in(tmp_path) if name.isdecimal()]) == 1
+    assert Generations(tmp_path).holds_removed
+    assert await store.compact()
+    await store.upsert([a_point(Scope("ann"), towards(1))])
+    await store.close()
+    again = await open_store(tmp_path)
+    assert await again.count("ann") == 201
+    assert names_in(tmp_path) == [Generations(tmp_path).current.name]
+    await again.close()
+
+
+async def test_a_sweep_that_fails_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: str
+) -> None:
+    store = await open_store(tmp_path)
+    await store.upsert([a_point(Scope("ann"), towards(1, i)) for i in range(10)] + [a_point(Scope(marker), towards(1))])
+    await store.erase(marker)
+    with monkeypatch.context() as patched:
+        patched.setattr(qdrant_edge, "Point", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(Unavailable, match="disk full"):
+            await store.compact()
+    assert await store.count() == 10
+    assert await store.compact()
+    assert occurrences(tmp_path, marker) == 0
+    assert await store.count() == 10
+    await store.close()
+
+
+async def test_closing_does_not_wait_for_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "REWRITTEN_AT_ONCE", 1)
+    store = await open_store(tmp_path)
+    points = [a_point(Scope("ann"), towards(1, i)) for i in range(2000)]
+    await store.upsert(points)
+    await store.remove(ids(points)[:1])
+    sweeping = asyncio.create_task(store.compact())
+    await eventually(lambda: asyncio.to_thread(names_in, tmp_path), lambda names: "2" in names)
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await sweeping
+    again = await open_store(tmp_path)
+    assert await again.count() == 1999
+    await again.close()

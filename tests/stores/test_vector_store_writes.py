@@ -1,8 +1,9 @@
-"""What every vector store promises of storing and removing, whichever engine is behind it."""
+"""What every vector store promises of storing, changing and removing, whichever engine is behind it."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,8 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Filters, Scope, Unavailable, Vector, VectorStore
-from tests.stores.vector_builders import DIMENSIONS, Opener, a_point, cosines_of, found, ids, newer, towards, vectors_of
+from contracts.ports import Filters, Scope, Unavailable, Vector, VectorPoint, VectorStore
+from contracts.v1.entries import Entry
+from tests.stores.vector_builders import (
+    DIMENSIONS,
+    LONG_AGO,
+    Opener,
+    a_point,
+    cosines_of,
+    found,
+    ids,
+    newer,
+    towards,
+    vectors_of,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,14 +37,6 @@ async def test_removing_twice_or_the_unknown_is_no_error(store: VectorStore, sco
     await store.remove([gone.entry.id])
     await store.remove([gone.entry.id, str(uuid4()), "no uuid at all"])
     assert await found(store, scope) == [kept.entry.id]
-    assert await store.count(scope.user_id) == 1
-
-
-async def test_storing_the_same_point_again_changes_nothing(store: VectorStore, scope: Scope) -> None:
-    point = a_point(scope, towards(1))
-    await store.upsert([point, point])
-    await store.upsert([point])
-    assert await found(store, scope) == [point.entry.id]
     assert await store.count(scope.user_id) == 1
 
 
@@ -54,17 +59,6 @@ async def test_what_was_fetched_before_a_change_is_fetched_as_it_is_after(store:
     assert vectors[turned.entry.id][1] == pytest.approx(1, abs=2e-3)
     await store.erase(scope.user_id)
     assert await vectors_of(store, scope, ids(points)) == {}
-
-
-async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, scope: Scope) -> None:
-    present = a_point(scope, towards(1), version=2, tags=("new",))
-    older = newer(present, towards(0, 1), version=1, tags=("old",))
-    unknown = a_point(scope, towards(1), version=1)
-    await store.upsert([present])
-    await store.upsert([older, unknown])
-    assert set(await found(store, scope)) == {present.entry.id, unknown.entry.id}
-    assert await found(store, scope, Filters(tags=("old",))) == []
-    assert await cosines_of(store, scope, ids([present]), towards(1)) == pytest.approx({present.entry.id: 1}, abs=2e-3)
 
 
 @settings(max_examples=25, deadline=None)
@@ -129,21 +123,6 @@ async def test_concurrent_writes_and_searches_all_come_through(store: VectorStor
     assert set(await found(store, scope, limit=500)) == set(ids(points))
 
 
-async def test_points_and_removals_are_there_after_a_reopening(opener: Opener, tmp_path: Path, scope: Scope) -> None:
-    first = await opener(tmp_path)
-    points = [a_point(scope, towards(1, i), version=3, tags=("kept",)) for i in range(5)]
-    await first.upsert(points)
-    await first.remove(ids(points)[:1])
-    assert await first.count() == 4
-    await first.close()
-
-    second = await opener(tmp_path)
-    assert await found(second, scope, Filters(tags=("kept",))) == ids(points)[1:]
-    await second.upsert([newer(points[1], towards(0, 1), version=2, tags=())])
-    assert await found(second, scope, Filters(tags=("kept",))) == ids(points)[1:]
-    await second.close()
-
-
 async def test_a_closed_store_is_unavailable_and_closes_twice(opener: Opener, tmp_path: Path, scope: Scope) -> None:
     store = await opener(tmp_path)
     await store.ping()
@@ -153,3 +132,46 @@ async def test_a_closed_store_is_unavailable_and_closes_twice(opener: Opener, tm
         await store.ping()
     with pytest.raises(Unavailable, match="closed"):
         await found(store, scope)
+
+
+def changed(point: VectorPoint, **fields: Any) -> Entry:
+    return point.entry.model_copy(update={"version": point.entry.version + 1, **fields})
+
+
+async def test_a_point_is_filtered_by_what_its_entry_is_now_and_keeps_its_vector(
+    store: VectorStore, scope: Scope
+) -> None:
+    points = [a_point(scope, towards(1, i), tags=("old",)) for i in range(3)]
+    await store.upsert(points)
+    before = await store.fetch(scope, ids(points))
+    entries = [changed(point, tags=("new",), last_said_at=LONG_AGO + timedelta(days=300)) for point in points[:2]]
+    assert await store.refresh(entries) == set()
+    assert await store.lacking(entries) == set()
+    assert set(await found(store, scope, Filters(tags=("new",)))) == set(ids(points)[:2])
+    assert await found(store, scope, Filters(tags=("old",))) == ids(points)[2:]
+    after = await store.fetch(scope, ids(points))
+    assert len(after) == 3
+    assert all((after[id_].vector == before[id_].vector).all() for id_ in ids(points))
+
+
+async def test_an_entry_without_a_point_is_named_and_gets_none(store: VectorStore, scope: Scope) -> None:
+    point, strange = a_point(scope, towards(1)), a_point(scope, towards(1), id="no uuid")
+    removed = a_point(scope, towards(1))
+    await store.upsert([point, removed])
+    await store.remove(ids([removed]))
+    unknown = a_point(scope, towards(1), id=str(uuid4()))
+    asked = [changed(each) for each in (point, removed, unknown, strange)]
+    assert await store.refresh(asked) == set(ids([removed, unknown, strange]))
+    assert await store.count(scope.user_id) == 1
+
+
+async def test_what_is_older_than_a_point_does_not_take_it_back(store: VectorStore, scope: Scope) -> None:
+    point = a_point(scope, towards(1), tags=("new",), version=5)
+    await store.upsert([point])
+    older, newest = changed(point, version=4, tags=("old",)), changed(point, version=7, tags=("newest",))
+    assert await store.refresh([older]) == set()
+    assert await found(store, scope, Filters(tags=("new",))) == ids([point])
+    assert await store.refresh([newest, older]) == set()
+    assert await found(store, scope, Filters(tags=("newest",))) == ids([point])
+    await store.upsert([newer(point, towards(0, 1), version=6)])
+    assert await found(store, scope, Filters(tags=("newest",))) == ids([point])

@@ -1,8 +1,9 @@
-"""The mark of an erasure is recorded exactly, and without it nothing is removed; erasing is done in steps."""
+"""Erasing a user: all of one and nothing of others, in steps, under a mark that is recorded exactly."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,13 +12,108 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.ports import EmbeddingIdentity, Erasure, TextStore
+from contracts.ports import (
+    Accepted,
+    Decision,
+    EmbeddingIdentity,
+    Erasure,
+    Record,
+    Refused,
+    TextStore,
+)
+from contracts.v1.turns import Proposal
 from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
 from services.shared.stores.opensearch import privacy as on_opensearch
 from services.shared.stores.sqlite import SqliteTextStore, privacy
-from tests.stores.builders import NOON, a_user, log_proposals
+from tests.stores.builders import (
+    NOON,
+    a_repeat,
+    a_user,
+    entry_of,
+    log_proposals,
+    tomorrow,
+)
+from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
+from tests.stores.seeing import everything_of
+
+
+async def a_memory(store: TextStore, user: str) -> list[Proposal]:
+    """Something of everything: stored, repeated, refused, undecided, archived, forgotten, in two spaces; a record."""
+    at_work = await log_proposals(store, user, 2, space="work", speaker="Anna")
+    proposals = [*await log_proposals(store, user, 6), *at_work]
+    stored, repeat, refused, forgotten, archived, _, *_ = proposals
+    known: dict[str, Any] = {"statement_hash": "h", "minhash_bands": ("b1", "b2"), "tags": ("numbers",)}
+    entries = [entry_of(p, **known) for p in (stored, forgotten, archived, *at_work)]
+    await store.apply([Accepted(entry) for entry in entries])
+    await store.apply([a_repeat(repeat, stored.id), Refused(refused, "no")])
+    await store.forget([forgotten], until=tomorrow())
+    await modify(store, [archived], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await store.put_record(Record(user, "settings", "*", {"soft_cap": 9}, NOON), held=None)
+    return proposals
+
+
+async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
+    alike = [entry_of(p, statement_hash="h", minhash_bands=("b1",)) for p in proposals]
+    return await everything_of(store, user, proposals, "statement number 1", alike)
+
+
+async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: TextStore) -> None:
+    gone, stays, newcomer = a_user(), a_user(), a_user()
+    erased, others = await a_memory(text_store, gone), await a_memory(text_store, stays)
+    before = await seen(text_store, stays, others)
+    assert any((await text_store.count_remaining(gone)).values())
+    await text_store.erase(gone)
+    assert await seen(text_store, stays, others) == before
+    assert await seen(text_store, gone, erased) == await seen(text_store, newcomer, [])
+    assert set((await text_store.count_remaining(gone)).values()) == {0}
+
+
+async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: str) -> None:
+    unknown = await text_store.count_remaining(user)
+    assert unknown
+    assert set(unknown.values()) == {0}
+    await a_memory(text_store, user)
+    found = await text_store.count_remaining(user)
+    assert found.keys() == unknown.keys()
+    assert min(found.values()) > 0
+    await a_memory(text_store, a_user())
+    assert await text_store.count_remaining(user) == found
+
+
+async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
+    await a_memory(empty_text_store, "ann")
+    proposals = await a_memory(empty_text_store, "ben")
+    assert await empty_text_store.users(after="", limit=9) == ["ann", "ben"]
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("nobody")
+    assert await empty_text_store.users(after="", limit=9) == ["ben"]
+    assert await empty_text_store.counts() == await empty_text_store.counts("ben")
+    assert len(await empty_text_store.export_log("ben", after=None, limit=50)) == len(proposals)
+
+
+async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(text_store: TextStore, user: str) -> None:
+    first, second, third = await log_proposals(text_store, user, 3)
+    await text_store.apply([Accepted(entry_of(first), known_similar=frozenset())])
+    await text_store.erase(user)
+    judged: list[Decision] = [
+        Accepted(entry_of(second), known_similar=frozenset()),
+        a_repeat(third, first.id),
+        Refused(third, "no"),
+    ]
+    assert await text_store.apply(judged) == []
+    assert set((await text_store.count_remaining(user)).values()) == {0}
+
+
+async def test_sweeping_changes_nothing_that_is_seen(sqlite_store: SqliteTextStore, user: str) -> None:
+    proposals = await a_memory(sqlite_store, user)
+    before = await seen(sqlite_store, user, proposals)
+    for _ in range(2):
+        assert await sqlite_store.compact()
+        assert await seen(sqlite_store, user, proposals) == before
+
 
 LATER = NOON + timedelta(hours=1)
 
@@ -84,14 +180,6 @@ async def test_what_an_erasure_removed_can_be_asked_for_when_it_is_complete(text
     assert await text_store.erased(user, NOON) == {"turns": 3}
 
 
-async def test_a_receipt_is_kept_for_a_day(text_store: TextStore, user: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasures, "RECEIPT_KEPT", timedelta(seconds=-1))
-    mark = Erasure(user, 7, NOON, {"turns": 3})
-    assert await text_store.record_erasure(user, None, mark)
-    assert await text_store.record_erasure(user, mark, None)
-    assert await text_store.erased(user, NOON) is None
-
-
 async def test_old_receipts_are_swept_from_sqlite(
     sqlite_store: SqliteTextStore, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +193,7 @@ async def test_old_receipts_are_swept_from_sqlite(
         assert await sqlite_store.record_erasure(user, None, mark)
         assert await sqlite_store.record_erasure(user, mark, None)
     assert await kept() == 2
+    assert await sqlite_store.erased(user, NOON - timedelta(seconds=1)) is None  # its day is over
     await sqlite_store.compact()
     assert await kept() == 1
 

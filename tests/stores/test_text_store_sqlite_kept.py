@@ -1,4 +1,4 @@
-"""What is kept in memory of sessions is what the file says, whoever wrote to it."""
+"""What is kept in memory, of sessions and of entries read lately, is what the file says, whoever wrote to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EVERY_PERSONA
-from services.shared.stores.sqlite import SqliteTextStore, changelog, postings, privacy, search, sessions
+from services.shared.stores.sqlite import SqliteTextStore, changelog, postings, privacy, recent, search, sessions
 from services.shared.stores.sqlite.connection import connect
 from services.shared.stores.sqlite.keys import visible_scopes
 from services.shared.stores.sqlite.known_terms import KnownTerms
@@ -64,7 +64,8 @@ async def kept_and_read(store: SqliteTextStore, scope: Scope) -> tuple[Windows, 
         docs = [row[0] for row in active]
         places = layout.places(np.array(docs, np.int64))
         held, order = store.sessions.of(db, layout)
-        assert occurrences(held.postings(db, layout, order, TERMS)) == occurrences(postings.read(db, layout, TERMS))
+        written = postings.read_blocks(db, layout, TERMS, range(layout.size // BLOCK))
+        assert occurrences(held.postings(db, layout, order, TERMS)) == occurrences(written)
         assert sorted(np.flatnonzero(order.active).tolist()) == sorted(places.tolist())
         ids, times = held.named(db, layout, places)
         assert list(zip(ids, times.tolist(), strict=True)) == [row[1:3] for row in active]
@@ -85,18 +86,6 @@ async def assert_kept_as_written(stores: Sequence[SqliteTextStore], user: str) -
         for persona in PERSONAS:
             kept, read = await kept_and_read(store, Scope(user, persona_id=persona))
             assert kept == read
-
-
-async def assert_terms_kept_as_written(stores: Sequence[SqliteTextStore], user: str) -> None:
-    def look(db: sqlite3.Connection, store: SqliteTextStore, persona: str | None) -> None:
-        layout = Layout(visible_scopes(db, Scope(user, persona_id=persona)))
-        held, order = store.sessions.of(db, layout)
-        written = postings.read_blocks(db, layout, TERMS, range(layout.size // BLOCK))
-        assert occurrences(held.postings(db, layout, order, TERMS)) == occurrences(written)
-
-    for store in stores:
-        for persona in PERSONAS:
-            await store.readers.run(partial(look, store=store, persona=persona))
 
 
 PLACES = {
@@ -180,12 +169,12 @@ async def test_terms_in_many_blocks_are_read_anew_where_something_changed(
         an_entry(user, "green tea", id=f"{user}-{n}", persona_id="guide" if n < size else None) for n in range(2 * size)
     ]
     await store_entries(both[0], entries)
-    await assert_terms_kept_as_written(both, user)
+    await assert_kept_as_written(both, user)
     monkeypatch.setattr(postings, "read", None)
     for some in (entries[10:14], entries[size : size + 3], entries[-2:]):
         await modify(both[1], some, lambda entry: entry.model_copy(update={"text": "rain, black rain"}))
         await store_entries(both[1], [an_entry(user, "black tea")])
-        await assert_terms_kept_as_written(both, user)
+        await assert_kept_as_written(both, user)
 
 
 async def test_a_reader_of_an_older_state_finds_the_terms_of_then(both: Stores, path: Path, user: str) -> None:
@@ -199,23 +188,23 @@ async def test_a_reader_of_an_older_state_finds_the_terms_of_then(both: Stores, 
     layout, held, order = look(older)
     then = occurrences(held.postings(older, layout, order, TERMS))
     await modify(both[1], entries, lambda entry: entry.model_copy(update={"text": "rain"}))
-    await assert_terms_kept_as_written(both, user)
+    await assert_kept_as_written(both, user)
     assert occurrences(held.postings(older, layout, order, TERMS)) == then
     assert then.keys() == {"green", "tea", "black", LENGTH}
     older.close()
-    await assert_terms_kept_as_written(both, user)
+    await assert_kept_as_written(both, user)
 
 
 async def test_terms_that_were_erased_alone_are_not_kept(both: Stores, user: str) -> None:
     await store_entries(both[0], [an_entry(user, "green tea")])
-    await assert_terms_kept_as_written(both, user)
+    await assert_kept_as_written(both, user)
 
     def erase(db: sqlite3.Connection) -> bool:
         keys = db.execute("SELECT scope, block, term FROM postings").fetchall()
         return privacy._erase_rows(db, "postings", keys, user, None)
 
     assert await both[1].writer.run(erase)
-    await assert_terms_kept_as_written(both, user)
+    assert [await store.search(Scope(user), "tea", limit=9, filters=Filters()) for store in both] == [[], []]
 
 
 async def test_the_terms_asked_last_are_kept_within_a_bound(sqlite_store: SqliteTextStore, user: str) -> None:
@@ -230,18 +219,6 @@ async def test_the_terms_asked_last_are_kept_within_a_bound(sqlite_store: Sqlite
     assert known.size == 20
     assert await sqlite_store.readers.run(partial(sizes, terms=["tea", "w1"])) == [30, 10]
     assert known.size == 10
-
-
-async def test_many_are_read_at_once(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = a_user()
-    entries = await many(both[0], user)
-    await modify(both[0], entries[20:40], lambda entry: entry.model_copy(update={"status": "archived"}))
-    monkeypatch.setattr(sessions, "_ROWS", sessions._ROWS.replace("json_each(?)", "json_each(?) LIMIT 0 --"))
-    layout = await both[1].readers.run(lambda db: Layout(visible_scopes(db, Scope(user, persona_id=EVERY_PERSONA))))
-    _, order = await both[1].readers.run(lambda db: both[1].sessions.of(db, layout))
-    assert order.row.size == sum(e.session_id is not None for e in entries[:20] + entries[40:])
-    monkeypatch.undo()
-    await assert_kept_as_written(both, user)
 
 
 async def test_neighbours_of_many_are_those_of_each(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,3 +246,78 @@ async def test_only_the_scopes_asked_last_are_kept(
     assert sqlite_store.sessions._weight <= sessions._MOST
     await sqlite_store.erase(users[0])
     assert not sqlite_store.sessions._held
+
+
+async def read(store: SqliteTextStore, *entries: Entry) -> list[Entry]:
+    return list((await store.get(entries)).values())
+
+
+async def test_an_entry_that_another_process_changed_forgot_erased_or_brought_again_is_read_anew(both: Stores) -> None:
+    here, there = both
+    user = a_user()
+    entry, other = await store_entries(here, [an_entry(user, "I like tea"), an_entry(user, "I like rain")])
+    assert await read(here, entry, other) == await read(here, entry, other) == [entry, other]
+    await modify(there, [entry], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    assert [found.tags for found in await read(here, entry)] == [("tools",)]
+    await forget(there, entry)
+    assert [(found.status, found.text) for found in await read(here, entry)] == [("forgotten", "")]
+    await there.erase(user)
+    assert await read(here, entry, other) == []
+    again = other.model_copy(update={"text": "I like coffee", "updated_at": other.updated_at.replace(microsecond=7)})
+    await store_entries(there, [again])
+    assert await read(here, other) == [again]
+
+
+async def test_an_entry_is_read_only_by_its_user_and_in_the_order_asked(sqlite_store: SqliteTextStore) -> None:
+    user = a_user()
+    first, second = await store_entries(sqlite_store, [an_entry(user, "I like tea"), an_entry(user, "I like rain")])
+    for _ in range(2):
+        assert await read(sqlite_store, second, first) == [second, first]
+        assert await read(sqlite_store, first.model_copy(update={"user_id": "somebody"}), second) == [second]
+
+
+async def test_few_are_kept_and_none_of_whoever_is_erased_here(
+    sqlite_store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "_MOST", 2)
+    user = a_user()
+    entries = await store_entries(sqlite_store, [an_entry(user, f"I like tea {number}") for number in range(5)])
+    assert await read(sqlite_store, *entries) == entries
+    assert len(sqlite_store.recent._held) == 2
+    await sqlite_store.erase(user)
+    assert not sqlite_store.recent._held
+
+
+async def test_a_change_is_told_by_the_log_as_far_as_it_reaches_back(
+    both: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = both
+    user = a_user()
+    changed, kept, *others = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(52)])
+    for rounds, held in ((1, True), (changelog.KEPT // 50 + 1, False)):
+        before, _ = await read(here, changed, kept)
+        await modify(there, [changed], lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        for _ in range(rounds):
+            await modify(there, others, lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        with monkeypatch.context() as patch:
+            if held:
+                patch.setattr(recent, "_BODIES", f"{recent._BODIES} WHERE entries.id <> '{kept.id}'")
+            (after, same) = await read(here, changed, kept)
+        assert (after.asked, same) == (before.asked + 1, kept)
+
+
+async def test_a_reader_of_an_older_state_sees_entries_as_they_were_then(both: Stores, path: Path) -> None:
+    here, there = both
+    user = a_user()
+    first, second, third = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(3)])
+    await read(here, second)
+    await modify(there, [third], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    older = connect(path, synchronous="normal")
+    older.execute("BEGIN")
+    assert older.execute("SELECT count(*) FROM entries").fetchone() == (3,)
+    await modify(there, [first], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    for _ in range(2):
+        assert [found.tags for found in await read(here, first)] == [("tools",)]
+        assert here.recent.read(older, [first.id, second.id]) == {first.id: first, second.id: second}
+        assert here.recent._held[first.id].entry.tags == ("tools",)
+    older.close()
