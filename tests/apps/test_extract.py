@@ -13,16 +13,16 @@ from contracts.errors import ModelFailed, NoAnswer, Unavailable
 from contracts.ports import Record, TextStore
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.control import EVERY_SPACE
-from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
 from services.curate.privacy import forget
 from services.curate.reconcile import read_anew
 from services.curate.stores import Stores
-from services.embed.handler import embed_entries
 from services.shared.context.block import HEAD, TAIL
 from services.shared.lifecycle.editing import Edit, edited
 from services.shared.vectors.reindexer import Reindexer
 from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home, say_nothing
+from tests.apps.settling import settle
 from tests.stores.builders import NOON, minutes
 from tests.stores.changing import modify
 from tests.stores.drawing import Memory, a_claim, told
@@ -38,10 +38,8 @@ def memory(store: TextStore) -> Memory:
 
 
 async def embedded(memory: Memory, turn: LoggedTurn, vectors: FakeVectors | None = None) -> Entry:
-    ref = EntryRef(user_id=memory.user, id=(await memory.entry(turn)).id)
-    event = EntryEnriched.of([ref], at=NOON)
-    await embed_entries([event], store=memory.store, vectors=vectors or FakeVectors(), embedder=FakeReader())
-    return await memory.entry(turn)
+    (entry,) = await settle(memory.store, [await memory.entry(turn)], FakeReader(), vectors=vectors)
+    return entry
 
 
 async def correct(memory: Memory, turn: LoggedTurn, text: str) -> None:
