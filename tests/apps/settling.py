@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from contracts.ports import Ref, TextStore
+from contracts.ports import Embedder, Ref, TextStore
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
-from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.fakes import FakeVectors
 from tests.stores.builders import NOON
 
 
@@ -25,7 +25,7 @@ def enriched(*entries: Ref, cause: str = "") -> EntryEnriched:
 async def settle(
     store: TextStore,
     entries: Sequence[Entry],
-    embedder: FakeEmbedder,
+    embedder: Embedder,
     *,
     vectors: FakeVectors | None = None,
     **given: Any,

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from contracts.ports import Erasure, TextStore
 from contracts.v1.cards import CardsReply, CardsRequest, NamesRequest
-from contracts.v1.claims import Slot
-from contracts.v1.commands import ForgetRequest
-from contracts.v1.entries import Entity, Entry
 from contracts.v1.loops import LoopsRequest, SettleRequest
 from contracts.v1.profile import ProfileRequest
 from services.curate import cards, loops
 from services.curate import profile as profiles
-from services.curate.commands import shorten_items
 from services.shared.errors import Rejected
-from services.shared.lifecycle.fitting import size_of
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.telling import said, to_do
 from tests.apps.test_edits import Desk
-from tests.claims import a_claim, a_task
-from tests.stores.builders import NOON, an_entry, store_entries
+from tests.stores.builders import NOON, store_entries
 from tests.stores.sqlite_secrets import found
-
-
-def said(text: str, value: str = "", slot: Slot = "home", day: int = 0, *, whose: str = "", **fields: Any) -> Entry:
-    """An entry, claiming a value if one is given, in which an annotator found the `names`."""
-    names = fields.pop("names", (whose,) if whose else ())
-    entities = tuple(Entity(text=name, label="PERSON", confidence=0.9) for name in names)
-    claims = (a_claim(text, value, slot, whose=whose),) if value else ()
-    at = NOON + timedelta(days=day)
-    return an_entry("ann", text, entities=entities, claims=claims, created_at=at, last_said_at=at, **fields)
 
 
 async def known(store: TextStore, **fields: object) -> CardsReply:
@@ -66,11 +50,7 @@ async def test_a_project_has_a_card_of_its_own(store: TextStore) -> None:
     budget = said("osiołek is due in April", "April", "deadline", whose="osiołek")
     await store_entries(store, [said("we build osiołek", "osiołek", "project", whose="osiołek"), budget])
     (card,) = (await known(store)).items
-    assert (card.entity_ref, card.label, [fact.text for fact in card.facts]) == (
-        "project:osiołek",
-        "osiołek",
-        [budget.text],
-    )
+    assert (card.entity_ref, [fact.text for fact in card.facts]) == ("project:osiołek", [budget.text])
 
 
 async def test_the_user_decides_which_names_are_of_one_person(store: TextStore) -> None:
@@ -116,30 +96,9 @@ async def test_one_name_alone_decides_nothing(store: TextStore, one: str, other:
         await decide(store, one, other, True)
 
 
-async def test_what_is_forgotten_is_on_no_card(store: TextStore) -> None:
-    desk, entry = Desk(store), said("Zebulonia lives in Oslo", "Oslo", whose="Zebulonia")
-    await store_entries(store, [entry])
-    assert (await known(store)).items
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
-    assert (await known(store)).items == ()
-
-
-async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
-    names = [f"Anna{chr(97 + n)}" for n in range(9)]
-    await store_entries(
-        store, [said(f"{name} lives in Oslo", "Oslo", day=n, whose=name) for n, name in enumerate(names)]
-    )
-    whole = await known(store)
-    short = await shorten_items(CardsRequest(user_id="ann"), whole, size_of(whole) // 2)
-    assert size_of(short) <= size_of(whole) // 2
-    assert short.truncated
-    assert 0 < len(short.items) < len(whole.items)
-
-
-async def test_nothing_of_what_is_forgotten_is_in_any_file(store: SqliteTextStore, tmp_path: Path) -> None:
+async def test_nothing_of_what_is_forgotten_is_on_a_card_or_in_any_file(store: SqliteTextStore, tmp_path: Path) -> None:
     desk, marker = Desk(store), "Zebuloniana"
-    entries = [said(f"{marker} lives in Oslo", "Oslo", whose=marker), said(f"I need to call {marker} by Friday", day=1)]
-    entries[1] = entries[1].model_copy(update={"claims": (a_task(entries[1].text),)})
+    entries = [said(f"{marker} lives in Oslo", "Oslo", whose=marker), to_do(f"I need to call {marker} by Friday", 1)]
     await store_entries(store, entries)
     (loop,) = (await loops.list_loops(LoopsRequest(user_id="ann"), store=store)).items
     await loops.settle(SettleRequest(user_id="ann", id=loop.id, state="done"), store=store)
@@ -147,20 +106,16 @@ async def test_nothing_of_what_is_forgotten_is_in_any_file(store: SqliteTextStor
     assert (await known(store, name=marker)).items
     assert found(tmp_path / "memory.sqlite3", marker)
     for entry in entries:
-        await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+        await desk.forget(entry)
     assert await store.compact()
     assert found(tmp_path / "memory.sqlite3", marker) == 0
     assert (await known(store)).items == ()
 
 
 async def test_who_is_two_things_to_the_user_is_two_people(store: TextStore) -> None:
-    await store_entries(
-        store,
-        [
-            said("my daughter Clara is four", "my daughter Clara", "family", whose="Clara"),
-            said("my wife is Clara Schmidt", "my wife is Clara Schmidt", "partner", day=1, whose="Clara Schmidt"),
-        ],
-    )
+    clara = said("my daughter Clara is four", "my daughter Clara", "family", whose="Clara")
+    wife = said("my wife is Clara Schmidt", "my wife is Clara Schmidt", "partner", day=1, whose="Clara Schmidt")
+    await store_entries(store, [clara, wife])
     assert {card.entity_ref for card in (await known(store)).items} == {"person:clara", "person:clara_schmidt"}
     await decide(store, "Clara", "Clara Schmidt", True)
     (card,) = (await known(store)).items

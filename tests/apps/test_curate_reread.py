@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contracts.ports import TextStore
-from contracts.v1.entries import Entry, EntryEnriched, EntryEvent
+from contracts.v1.entries import Entry, EntryEvent
 from services.curate import reconcile
 from services.curate.reconcile import read_anew
 from services.curate.stores import Say, Stores
-from services.embed.handler import embed_entries
-from services.shared.changes import change_entries
-from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home
+from tests.apps.fakes import FakeInFlight, FakeReader, home, say_nothing
+from tests.apps.settling import settle
 from tests.stores.builders import an_entry, store_entries
 
 READER = "reader-2"
@@ -30,9 +30,9 @@ class Worker:
         self.given: list[int] = []
 
     async def hear(self, events: Sequence[EntryEvent]) -> None:
-        self.given.append(sum(len(event.entries) for event in events))
-        enriched = [event for event in events if isinstance(event, EntryEnriched)]
-        await embed_entries(enriched, store=self._store, vectors=FakeVectors(), embedder=self.reader)
+        for event in events:
+            self.given.append(len(event.entries))
+            await settle(self._store, list((await self._store.get(event.entries)).values()), self.reader)
 
 
 def told(store: TextStore, say: Say) -> Stores:
@@ -78,18 +78,19 @@ async def test_a_worker_that_is_away_is_not_waited_for_for_ever(
     monkeypatch.setattr(reconcile, "_PATIENCE", 0.2)
     monkeypatch.setattr(reconcile, "_LOOK_EVERY", 0.1)
     await store_entries(store, entries_of_former_reader(2))
-
-    async def nobody(_: Sequence[EntryEvent]) -> None:
-        return
-
-    assert await read_anew(READER, told(store, nobody)) == 2
+    assert await read_anew(READER, told(store, say_nothing)) == 2
 
 
-async def test_one_that_is_forgotten_meanwhile_is_not_waited_for(store: TextStore) -> None:
+async def test_one_that_is_taken_back_meanwhile_is_not_waited_for(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (entry,) = await store_entries(store, entries_of_former_reader(1))
 
-    async def forget(_: Sequence[EntryEvent]) -> None:
-        await change_entries(store, [entry], lambda one: one.model_copy(update={"status": "archived"}))
-        await store.remove([entry])
+    async def take_back(_: Sequence[EntryEvent]) -> None:
+        assert await store.remove(list((await store.get([entry])).values())) == set()
 
-    assert await read_anew(READER, told(store, forget)) == 1
+    async def wait(_: float) -> None:
+        raise AssertionError("it is waited for")
+
+    monkeypatch.setattr(reconcile, "asyncio", SimpleNamespace(sleep=wait))
+    assert await read_anew(READER, told(store, take_back)) == 1

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from contracts.ports import Erasure, TextStore
 from contracts.v1.claims import Slot
-from contracts.v1.commands import ForgetRequest
-from contracts.v1.entries import Entry
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from services.curate import profile as profiles
 from services.curate import sessions
 from services.shared.knowledge.profile import SURE
-from services.shared.lifecycle.fitting import size_of
+from tests.apps.telling import said
 from tests.apps.test_edits import Desk
 from tests.claims import a_claim
 from tests.stores.builders import NOON, an_entry, store_entries
-
-
-def said(text: str, value: str, slot: Slot = "home", day: int = 0, *, whose: str = "", **fields: Any) -> Entry:
-    at = NOON + timedelta(days=day)
-    fields = {"claims": (a_claim(text, value, slot, whose=whose),), **fields}
-    return an_entry("ann", text, created_at=at, last_said_at=at, **fields)
-
-
-@pytest.fixture
-def desk(store: TextStore) -> Desk:
-    return Desk(store)
 
 
 async def known(store: TextStore, **fields: object) -> ProfileReply:
@@ -51,15 +37,6 @@ async def test_facts_come_with_their_sources_and_as_cards(store: TextStore) -> N
         "person:clara": {sister.text, hers.text},
     }
     assert (reply.entries_read, reply.left_out, reply.truncated) == (5, 0, False)
-
-
-async def test_a_sentence_stands_on_a_card_once(store: TextStore) -> None:
-    text = "I live in Ghent and work at Siemens"
-    both = (a_claim(text, "Ghent"), a_claim(text, "Siemens", "employer"))
-    await store_entries(store, [an_entry("ann", text, claims=both)])
-    reply = await known(store)
-    assert {fact.value for fact in reply.facts} == {"Ghent", "Siemens"}
-    assert [card.facts for card in reply.cards] == [(text,)]
 
 
 async def test_what_is_said_often_is_more_important_and_what_is_pinned_most(store: TextStore) -> None:
@@ -95,33 +72,12 @@ async def test_of_an_open_conflict_neither_ends_the_other(store: TextStore) -> N
     assert facts == {"Lisbon": (None, True), "Porto": (None, True), "tea": (None, False)}
 
 
-async def test_a_named_speaker_tells_of_themselves(store: TextStore) -> None:
-    await store_entries(store, [said("I live in Oslo", "Oslo", speaker="John Doe")])
-    (fact,) = (await known(store)).facts
-    assert (fact.memory_key, fact.entity_label) == ("people|person|john_doe|home", "John Doe")
-
-
 async def test_space_and_persona_limit_what_is_known(store: TextStore) -> None:
     home, chess = said("I live in Lisbon", "Lisbon", space="home"), said("chess!", "chess", "hobby", persona_id="coach")
     await store_entries(store, [home, chess])
     assert [fact.value for fact in (await known(store, space="home")).facts] == ["Lisbon"]
     assert {fact.value for fact in (await known(store, persona_id="coach")).facts} == {"Lisbon", "chess"}
     assert {fact.value for fact in (await known(store, persona_id="other")).facts} == {"Lisbon"}
-
-
-async def test_what_is_forgotten_is_not_known_any_more(desk: Desk, store: TextStore) -> None:
-    home, work = said("I live in Lisbon", "Lisbon"), said("I work at Siemens", "Siemens", "employer", 1)
-    await store_entries(store, [home, work])
-    assert {fact.value for fact in (await known(store)).facts} == {"Lisbon", "Siemens"}
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=home.id))
-    assert {fact.value for fact in (await known(store)).facts} == {"Siemens"}
-
-
-async def test_of_a_user_who_is_being_erased_nothing_is_known(store: TextStore) -> None:
-    await store_entries(store, [said("I live in Lisbon", "Lisbon")])
-    assert (await known(store)).facts
-    await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
-    assert (await known(store)).facts == ()
 
 
 async def test_older_entries_than_the_bound_are_left_out_and_counted(
@@ -134,14 +90,11 @@ async def test_older_entries_than_the_bound_are_left_out_and_counted(
     assert (len(reply.facts), reply.entries_read, reply.left_out) == (3, 3, 2)
 
 
-async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
-    names = [f"Anna{chr(97 + n)}" for n in range(9)]
-    await store_entries(
-        store, [said(f"{name} lives in Oslo", "Oslo", day=n, whose=name) for n, name in enumerate(names)]
-    )
-    whole = await known(store)
-    room = size_of(whole) // 2
-    short = await profiles.shorten_profile(ProfileRequest(user_id="ann"), whole, room)
-    assert size_of(short) <= room
-    assert short.truncated
-    assert 0 < len(short.facts) < len(whole.facts)
+async def test_what_is_forgotten_or_being_erased_is_not_known_any_more(store: TextStore) -> None:
+    home, work = said("I live in Lisbon", "Lisbon"), said("I work at Siemens", "Siemens", "employer", 1)
+    await store_entries(store, [home, work])
+    assert {fact.value for fact in (await known(store)).facts} == {"Lisbon", "Siemens"}
+    await Desk(store).forget(home)
+    assert {fact.value for fact in (await known(store)).facts} == {"Siemens"}
+    await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
+    assert (await known(store)).facts == ()

@@ -75,21 +75,12 @@ async def a_memory(store: TextStore, *, entries: int = 7) -> tuple[Memory, list[
 
 async def test_stores_that_agree_have_no_differences_and_every_page_is_looked_at(store: TextStore) -> None:
     memory, stored = await a_memory(store)
-    await log_proposals(store, "ann", 4)
-    await memory.stores.tell(EntryProposed, await _undecided(store))
+    proposals = await log_proposals(store, "ann", 4)
+    await memory.stores.tell(EntryProposed, proposals)
     assert not await memory.differences(fix=False)
     looked = {side: [page.looked_at async for page in pages(side, memory.stores, fix=False)] for side in SIDES}
     assert {side: sum(counts) for side, counts in looked.items()} == {"log": 4, "entries": 11, "vectors": 7}
     assert len(stored) == 7
-
-
-async def _undecided(store: TextStore) -> list[Entry]:
-    return [
-        decision.proposal  # type: ignore[misc]
-        for user in await store.users(after="", limit=10)
-        for record in await store.export_log(user, after=None, limit=100)
-        for decision in record.proposals
-    ]
 
 
 async def test_missing_outdated_and_needless_vectors_are_found_and_put_right(store: TextStore) -> None:

@@ -103,18 +103,24 @@ class World:
         await eventually(self._waiting, lambda waiting: not waiting, within=10)
         return await self.rolling()
 
+    async def correct(self) -> None:
+        rome = {"text": "My brother lives in Rome."}
+        await modify(self.store, self.said[:1], lambda one: one.model_copy(update=rome))
+
     async def _waiting(self) -> int:
         return len(self.writer._waiting) + (self.writer._writing is not None)
 
 
+async def a_conversation(store: TextStore) -> list[Entry]:
+    """The conversation, as a reader read it."""
+    read = zip(a_session("ann", list(SAID), conversation_id="c1"), READ, strict=True)
+    claims = [(one, a_claim(one.text, value, slot)) for one, (value, slot) in read]
+    return await store_entries(store, [one.model_copy(update={"claims": (claim,)}) for one, claim in claims])
+
+
 @asynccontextmanager
 async def a_world(store: TextStore, most: int = 50) -> AsyncIterator[World]:
-    entries = [
-        one.model_copy(update={"claims": (a_claim(one.text, value, slot),)})
-        for one, (value, slot) in zip(a_session("ann", list(SAID), conversation_id="c1"), READ, strict=True)
-    ]
-    said = await store_entries(store, entries)
-    world = World(store, said, most)
+    world = World(store, await a_conversation(store), most)
     running = asyncio.create_task(world.writer.run())
     yield world
     running.cancel()
@@ -189,7 +195,7 @@ async def test_what_is_forgotten_is_in_no_summary_from_then_on_and_it_is_remade(
 async def test_nothing_is_kept_of_a_user_who_is_erased(world: World) -> None:
     await world.written()
     world.model.is_left_alone = True
-    await modify(world.store, world.said[:1], lambda one: one.model_copy(update={"text": "My brother lives in Rome."}))
+    await world.correct()
     await world.asked(id="s1", limit=20)
     world.writer.forget("bob")
     assert world.writer._waiting
@@ -201,42 +207,37 @@ async def test_nothing_is_kept_of_a_user_who_is_erased(world: World) -> None:
 async def test_what_is_forgotten_or_corrected_while_the_model_reads_it_is_not_kept(world: World) -> None:
     world.model.may.clear()
     await world.rolling()
-    await eventually(lambda: _count(world.model.shown), bool, within=10)
-    await modify(world.store, world.said[:1], lambda one: one.model_copy(update={"text": "My brother lives in Rome."}))
+    await eventually(lambda: asyncio.sleep(0, world.model.shown), bool, within=10)
+    await world.correct()
     world.model.may.set()
     await asyncio.sleep(0.1)
     assert "Clara" not in repr(world.writer._kept._held)
     assert "Rome" in (await world.written())[1]
 
 
-async def _count(shown: list[list[str]]) -> int:
-    return len(shown)
-
-
-@pytest.mark.parametrize("fails", [ModelFailed("dead"), Unavailable("wrong key"), NoAnswer("verbose")])
-async def test_a_model_that_fails_changes_nothing_and_is_not_asked_at_every_request(
-    world: World, fails: Exception
-) -> None:
-    world.model.fails = fails
-    by_rules = await world.rolling()
-    assert by_rules[0] == "rules"
-    for _ in range(3):
-        assert await world.rested() == by_rules
-    assert len(world.model.shown) == 1
+def sentence(text: str, turn: int) -> dict[str, Any]:
+    return {"section": "sentences", "text": text, "turns": [turn]}
 
 
 @pytest.mark.parametrize(
-    "content",
+    "answer",
     [
+        ModelFailed("dead"),
+        Unavailable("wrong key"),
+        NoAnswer("verbose"),
         "no JSON",
-        json.dumps({"sentences": []}),
-        json.dumps({"sentences": [{"section": "sentences", "text": "The user owns a bank in Zurich.", "turns": [1]}]}),
-        json.dumps({"sentences": [{"section": "sentences", "text": OF_CLARA, "turns": [2]}]}),
-        json.dumps({"sentences": [{"section": "sentences", "text": f"{OF_CLARA} " * 20, "turns": [1]}] * 400}),
+        {"sentences": []},
+        {"sentences": [sentence("The user owns a bank in Zurich.", 1)]},
+        {"sentences": [sentence(OF_CLARA, 2)]},
+        {"sentences": [sentence(f"{OF_CLARA} " * 20, 1)] * 400},
     ],
+    ids=repr,
 )
-async def test_an_answer_of_which_nothing_is_left_leaves_what_rules_chose(world: World, content: str) -> None:
-    world.model.answer = lambda turns: content
+async def test_a_model_that_fails_or_says_nothing_true_changes_nothing_and_is_not_asked_at_every_request(
+    world: World, answer: object
+) -> None:
+    world.model.fails = answer if isinstance(answer, Exception) else None
+    world.model.answer = lambda turns: json.dumps(answer)
     by_rules = await world.rolling()
     assert by_rules[0] == "rules"
     for _ in range(3):
@@ -257,36 +258,21 @@ async def test_a_model_that_is_left_alone_is_asked_later(world: World, monkeypat
 async def test_no_more_is_written_than_the_budget_of_a_day(store: TextStore) -> None:
     async with a_world(store, most=1) as world:
         await world.written()
-        await modify(store, world.said[:1], lambda one: one.model_copy(update={"text": "My brother lives in Rome."}))
+        await world.correct()
         assert (await world.rested())[0] == "rules"
         assert len(world.model.shown) == 1
 
 
 async def test_what_is_said_to_a_memory_that_is_off_no_model_sees(world: World) -> None:
     off = SettingsRequest(user_id="ann", space="default", change=SettingsChange(memory_enabled=False))
-    await control.settings(off, records=world.store, defaults=SpaceSettings.model_validate(_DEFAULTS))
+    await control.settings(off, records=world.store, defaults=SpaceSettings())
     assert (await world.rested())[0] == "rules"
     assert not world.model.shown
 
 
-_DEFAULTS = {
-    "memory_enabled": True,
-    "incognito_default": False,
-    "retention_days": 0,
-    "soft_cap": 0,
-    "gives_tags": (),
-    "takes_tags": (),
-}
-
-
 async def test_a_list_that_is_full_takes_no_more(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_writer, "_MOST_WAITING", 2)
-    entries = [
-        one.model_copy(update={"claims": (a_claim(one.text, value, slot),)})
-        for one, (value, slot) in zip(a_session("ann", list(SAID), conversation_id="c1"), READ, strict=True)
-    ]
-    said = await store_entries(store, entries)
-    world = World(store, said, 10)
+    world = World(store, await a_conversation(store), 10)
     for name in "abc":
-        world.writer.of(("rolling", name), ROLLING_FORM, said, said)
+        world.writer.of(("rolling", name), ROLLING_FORM, world.said, world.said)
     assert len(world.writer._waiting) == 2
