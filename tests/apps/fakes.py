@@ -102,7 +102,8 @@ class FakeVectors:
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         await self._maybe_fail()
-        return {e.id for e in entries if e.id not in self.points or self.points[e.id].entry.tags != e.tags}
+        kept = {id_: (point.entry.text, point.entry.tags) for id_, point in self.points.items()}
+        return {entry.id for entry in entries if kept.get(entry.id) != (entry.text, entry.tags)}
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
         await self._maybe_fail()

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Embedder, Selection, TextStore, Unavailable, VectorPoint
+from contracts.ports import Selection, TextStore, Unavailable
 from contracts.v1.conflicts import ResolveRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate.conflicts import resolve
-from services.retrieve.handler import Retriever
-from services.retrieve.settings import RetrieveSettings
-from services.shared.tokens import Cl100kCounter
+from tests.apps.asking import a_retriever, by_meaning
 from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
 from tests.apps.settling import settle
 from tests.apps.test_forgetting import places
@@ -33,10 +31,9 @@ async def told(store: TextStore, *texts: str, **fields: Any) -> None:
     await settle(store, entries, FakeReader(updates=[*pairwise(texts)]))
 
 
-async def asked(store: TextStore, hour: float, vectors: FakeVectors | None = None, **fields: Any) -> RetrieveReply:
-    embedder: Embedder | None = FakeEmbedder() if vectors else None
-    settings = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0)
-    retriever = Retriever(store=store, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)
+async def asked(store: Any, hour: float, vectors: FakeVectors | None = None, **fields: Any) -> RetrieveReply:
+    embedder = FakeEmbedder() if vectors else None
+    retriever = a_retriever(store, vectors, embedder, leg_timeout_seconds=1.0, min_score=0.0)
     given = {"user_id": "ann", "query": QUESTION, "now": NOON + minutes(round(60 * hour))} | fields
     return await retriever.retrieve(RetrieveRequest(**given))
 
@@ -62,8 +59,7 @@ async def test_what_it_was_before_is_told_as_of_then(store: TextStore) -> None:
 
 async def test_what_its_user_decided_was_never_so_is_no_former_state(store: TextStore) -> None:
     await told(store, TUESDAY, THURSDAY)
-    page = await store.page(Selection("ann"), limit=1, cursor=None)
-    newer = page.entries[0]
+    (newer,) = (await store.page(Selection("ann"), limit=1, cursor=None)).entries
     request = ResolveRequest(user_id="ann", newer=newer.id, older=newer.supersedes[0], keep="old")
     await resolve(request, stores=places(store)[0])
     (item,) = (await asked(store, 2)).items
@@ -73,23 +69,24 @@ async def test_what_its_user_decided_was_never_so_is_no_former_state(store: Text
 async def test_meaning_alone_finds_what_was_true_then(store: TextStore) -> None:
     await told(store, TUESDAY, THURSDAY)
     active = [entry for entry in await store.scan(after="", limit=10) if entry.status == "active"]
-    vectors = FakeVectors()
-    await vectors.upsert([VectorPoint(one, (await FakeEmbedder().embed([one.text]))[0]) for one in active])
+    vectors, _ = await by_meaning(active)
     assert texts(await asked(store, 0.5, vectors, query="Zahnarzt")) == [TUESDAY]
 
 
 @pytest.mark.parametrize(
-    "fields", [{"user_id": "bob"}, {"space": "work"}, {"types": ("summary",)}, {"conversation_id": "another"}]
+    ("fields", "found"),
+    [
+        ({"persona_id": "coach"}, [TUESDAY]),
+        ({}, []),
+        ({"persona_id": "coach", "user_id": "bob"}, []),
+        ({"persona_id": "coach", "space": "work"}, []),
+        ({"persona_id": "coach", "types": ("summary",)}, []),
+        ({"persona_id": "coach", "conversation_id": "another"}, []),
+    ],
 )
-async def test_scope_and_filters_hold_for_it(store: TextStore, fields: dict[str, Any]) -> None:
-    await told(store, TUESDAY, THURSDAY)
-    assert texts(await asked(store, 0.5, **fields)) == []
-
-
-async def test_of_personas_only_ones_own(store: TextStore) -> None:
+async def test_scope_and_filters_hold_for_it(store: TextStore, fields: dict[str, Any], found: list[str]) -> None:
     await told(store, TUESDAY, THURSDAY, persona_id="coach")
-    assert texts(await asked(store, 0.5)) == []
-    assert texts(await asked(store, 0.5, persona_id="coach")) == [TUESDAY]
+    assert texts(await asked(store, 0.5, **fields)) == found
 
 
 async def test_what_was_repeated_since_is_found_once(store: TextStore) -> None:
@@ -110,5 +107,4 @@ async def test_while_what_came_later_cannot_be_looked_at_the_rest_is_answered(st
 
     await told(store, TUESDAY, THURSDAY)
     await store_entries(store, [an_entry("ann", "The dentist is in Lisbon")])
-    stand_in: Any = Forgetful()
-    assert texts(await asked(stand_in, 0.5)) == ["The dentist is in Lisbon"]
+    assert texts(await asked(Forgetful(), 0.5)) == ["The dentist is in Lisbon"]

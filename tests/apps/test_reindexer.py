@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -10,9 +9,8 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from contracts.ports import EmbeddingIdentity, Scope, TextStore, VectorStore
+from contracts.ports import EmbeddingIdentity, TextStore
 from contracts.v1.entries import Entry
-from services.shared.stores.edge import EdgeVectorStore
 from services.shared.vectors import reindexer as module
 from services.shared.vectors.folders import VectorFolders
 from services.shared.vectors.reindexer import Reindexer
@@ -22,10 +20,8 @@ from tests.stores.changing import modify
 
 
 @pytest.fixture
-async def vectors(tmp_path: Path) -> AsyncIterator[VectorStore]:
-    store = await EdgeVectorStore.open(tmp_path / "vectors", dimensions=4)
-    yield store
-    await store.close()
+def vectors() -> FakeVectors:
+    return FakeVectors()
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +33,7 @@ async def some_entries(store: TextStore, count: int) -> list[Entry]:
     return await store_entries(store, [an_entry(f"user {i % 3}", "text " + "x" * i) for i in range(count)])
 
 
-async def held(vectors: VectorStore) -> set[str]:
-    return {key.id for key in await vectors.scan(after="", limit=1000)}
-
-
-async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore, vectors: VectorStore) -> None:
+async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore, vectors: FakeVectors) -> None:
     entries = await some_entries(store, 10)
     reindexer, seen = Reindexer(store, vectors, FakeEmbedder()), list[int]()
     assert await reindexer.fill(seen.append) == 10
@@ -50,11 +42,11 @@ async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore,
     await modify(store, entries[:1], lambda entry: entry.model_copy(update={"tags": ("new",)}))
     assert await reindexer.fill() == 2
     assert await reindexer.fill() == 0
-    assert len(await held(vectors)) == 11
+    assert len(vectors.points) == 11
 
 
 async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
-    store: TextStore, vectors: VectorStore
+    store: TextStore, vectors: FakeVectors
 ) -> None:
     entries = await some_entries(store, 8)
     reindexer = Reindexer(store, vectors, FakeEmbedder())
@@ -64,7 +56,7 @@ async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
     await vectors.remove([entries[3].id])
     await reindexer.settle()
     active = await store.scan(after="", limit=100)
-    assert await held(vectors) == {entry.id for entry in active} == {entry.id for entry in entries[3:]}
+    assert set(vectors.points) == {entry.id for entry in active} == {entry.id for entry in entries[3:]}
     assert {(e.embedding_state, e.embedding_provider, e.embedding_model) for e in active} == {
         ("ready", "fake", "length")
     }
@@ -74,7 +66,7 @@ async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
 
 
 async def test_what_the_model_refuses_is_marked_and_does_not_hold_up_the_rest(
-    store: TextStore, vectors: VectorStore
+    store: TextStore, vectors: FakeVectors
 ) -> None:
     entries = await store_entries(store, [an_entry("ann", text) for text in ("fine", "weird", "good", "weird too")])
     await modify(store, entries, lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
@@ -86,7 +78,7 @@ async def test_what_the_model_refuses_is_marked_and_does_not_hold_up_the_rest(
     assert states == {"fine": "ready", "good": "ready", "weird": "error", "weird too": "error"}
 
 
-async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: TextStore, vectors: VectorStore) -> None:
+async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: TextStore, vectors: FakeVectors) -> None:
     entries = await some_entries(store, 3)
 
     class Slow(FakeEmbedder):
@@ -95,12 +87,12 @@ async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: T
             return await super().embed(texts)
 
     assert await Reindexer(store, vectors, Slow()).fill() == 2
-    assert await held(vectors) == {entry.id for entry in entries[1:]}
+    assert set(vectors.points) == {entry.id for entry in entries[1:]}
 
 
 @pytest.mark.parametrize("when", ["while it is embedded", "between two passes"])
 async def test_a_correction_while_the_next_vectors_are_made_reaches_them(
-    store: TextStore, vectors: VectorStore, when: str
+    store: TextStore, vectors: FakeVectors, when: str
 ) -> None:
     (entry,) = await store_entries(store, [an_entry("ann", "short")])
 
@@ -119,8 +111,7 @@ async def test_a_correction_while_the_next_vectors_are_made_reaches_them(
         await correct()
     assert await reindexer.fill() == 1
     (vector,) = await FakeEmbedder().embed(["a much longer text"])
-    points = await vectors.fetch(Scope("ann"), [entry.id])
-    assert np.allclose(points[entry.id].vector, vector, atol=1e-2)
+    assert np.array_equal(vectors.points[entry.id].vector, vector)
 
 
 async def test_an_entry_that_is_corrected_while_its_vector_is_settled_is_still_to_be_embedded(

@@ -13,21 +13,19 @@ from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.app import decided, located, shared_with, shares_of
-from services.retrieve.handler import Retriever, Share
-from services.retrieve.settings import RetrieveSettings
+from services.retrieve.handler import Share
 from services.shared.preferences import PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
-from services.shared.tokens import Cl100kCounter
+from tests.apps.asking import a_retriever
 from tests.stores.builders import NOON, an_entry, store_entries
 
 TAGS, SPACES = ("food", "home", "work"), ("a", "b", "c", "d")
-SETTINGS = RetrieveSettings(min_score=0.0, candidates=1000, lexical_depth=1000)
 
 
 async def ask(store: SqliteTextStore, space: str, user: str = "ann", **given: Any) -> RetrieveReply:
     """Asked as `retrieve` asks."""
     request = RetrieveRequest.model_validate({"user_id": user, "query": "lamp", "space": space, "limit": 200, **given})
-    retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=SETTINGS)
+    retriever = a_retriever(store, min_score=0.0, candidates=1000, lexical_depth=1000)
     _, settings = await decided(request, PreferenceReader(store))
     return await retriever.retrieve(request, await shared_with(request, settings.takes_tags or (), store))
 
@@ -56,7 +54,7 @@ async def test_a_space_sees_its_own_entries_and_those_that_another_gives_and_it_
     store: SqliteTextStore,
 ) -> None:
     shared = 0
-    for seed in range(40):
+    for seed in range(15):
         user, chance = f"u{seed}", random.Random(seed)
         entries = await a_world(store, user, chance)
         own = PreferenceReader(store)
@@ -69,7 +67,7 @@ async def test_a_space_sees_its_own_entries_and_those_that_another_gives_and_it_
             expected = {one.id for one in passing if one.space == space or _is_given(one, held[space], held)}
             assert {item.id for item in reply.items} == expected, (seed, space)
             shared += sum(item.space != space for item in reply.items)
-    assert shared > 20, "nothing was ever shared"
+    assert shared > 7, "nothing was ever shared"
 
 
 def _is_given(entry: Entry, here: SpaceSettings, held: dict[str, SpaceSettings]) -> bool:

@@ -61,13 +61,12 @@ def answered(page: Page, url: str, status: int, detail: str = "The text store is
 
 def furnished(visitor: Visitor) -> dict[str, Any]:
     """A memory with a conversation around it, an earlier wording, a tag and a theme, beside two others."""
-    for role, text in (("assistant", "Which tools do you like?"), ("user", UV)):
-        turn = {"role": role, "text": text, "conversation_id": "tools"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    visitor.say("Which tools do you like?", "tools", "assistant")
+    visitor.say(UV, "tools")
     visitor.add(TEA, type="preference")
     until(lambda: len(visitor.texts()) == 3)
     visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    entry = next(one for one in visitor.http.get("/v1/memory/entries").json()["items"] if one["text"] == UV)
+    entry = next(one for one in visitor.entries() if one["text"] == UV)
     change = {"text": f"{UV}, and tox for tests", "tags": ["tools"], "themes": ["tools"]}
     answer = visitor.http.patch(f"/v1/memory/entries/{entry['id']}", json=change).raise_for_status()
     return dict(answer.json()["entry"])
@@ -92,15 +91,14 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
     entry = visitor.add(UV)
     page = visitor.open()
     with clean(page, "why this?"):
-        page.get_by_label("Search memories").fill("which package manager?")
+        visitor.search("which package manager?")
         page.get_by_role("button", name="Why this?").first.click()
         page.get_by_text("All features").click()
     with clean(page, "nothing found"):
-        page.get_by_label("Search memories").fill("zebra crossings in Ulan Bator")
+        visitor.search("zebra crossings in Ulan Bator")
         expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
     with clean(page, "a command"):
-        page.get_by_label("Search memories").fill("forget everything about pip")
-        page.keyboard.press("Enter")
+        visitor.search("forget everything about pip", enter=True)
         expect(page.get_by_role("button", name="Confirm")).to_be_visible()
     page.get_by_role("button", name="Keep").click()
     with clean(page, "choosing several"):
@@ -195,9 +193,8 @@ def test_what_is_broken_is_found(visitor: Visitor) -> None:
     page = loaded(visitor, "")
     expect(page.locator(".memory time")).to_be_visible()
     page.evaluate("document.querySelector('.memory time').style.color = '#ddd'")
-    page.evaluate("document.querySelector('#search').removeAttribute('aria-label')")
-    page.evaluate("document.querySelector('#search').removeAttribute('placeholder')")
-    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('aria-label')")
-    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('title')")
+    for name, attributes in (("#search", ("aria-label", "placeholder")), (".actions button", ("aria-label", "title"))):
+        for attribute in attributes:
+            page.evaluate(f"document.querySelector('{name}').removeAttribute('{attribute}')")
     rules = {found.split()[1].rstrip(":") for found in findings(page)}
     assert rules >= {"color-contrast", "label", "button-name"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.page.conftest import Visitor
 from tests.page.test_accessibility import findings
@@ -10,27 +10,18 @@ from tests.page.test_accessibility import findings
 SAID = ("Sourdough bread needs a long night.", "The sourdough starter is fed with rye.")
 
 
-def rolled_up(visitor: Visitor) -> Page:
+def test_each_line_leads_to_its_memory_and_that_one_back_until_it_is_undone(visitor: Visitor) -> None:
     for text in SAID:
-        visitor.http.post("/v1/memory/entries", json={"text": text, "manually_saved": False}).raise_for_status()
+        visitor.add(text, manually_saved=False)
     made = visitor.http.post("/v1/memory/rollups", json={"topic": "sourdough"}).raise_for_status().json()
     page = visitor.open(f"memory/{made['items'][0]['id']}")
-    expect(page.get_by_role("region", name="Rolled up from")).to_be_visible()
-    return page
-
-
-def test_each_line_leads_to_its_memory_and_that_one_back(visitor: Visitor) -> None:
-    page = rolled_up(visitor)
+    source = page.get_by_role("region", name="Rolled up from")
+    expect(source).to_be_visible()
+    visitor.listed(1)
     assert findings(page) == []
-    page.get_by_role("region", name="Rolled up from").get_by_role("link", name=SAID[1]).click()
+    source.get_by_role("link", name=SAID[1]).click()
     expect(page.locator(".said")).to_have_text(SAID[1])
     page.get_by_text("Rolled up into").locator("..").get_by_role("link").click()
-    expect(page.get_by_role("region", name="Rolled up from")).to_be_visible()
-
-
-def test_undone_its_memories_are_listed_again(visitor: Visitor) -> None:
-    page = rolled_up(visitor)
-    expect(page.locator(".memory")).to_have_count(1)
-    page.get_by_role("region", name="Rolled up from").get_by_role("button", name="Undo").press("Enter")
-    expect(page.locator(".memory")).to_have_count(2)
+    source.get_by_role("button", name="Undo").press("Enter")
+    visitor.listed(2)
     assert {*visitor.texts()} == {*SAID}

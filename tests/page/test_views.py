@@ -90,11 +90,9 @@ def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_a_refusal_is_t
 
 def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visitor: Visitor) -> None:
     for n, text in enumerate((TEA, TRAINS, PORTO)):
-        said_at = (datetime.now(UTC) - timedelta(days=400 + n)).isoformat()
-        turn = {"role": "user", "text": text, "conversation_id": "c1", "created_at": said_at}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+        visitor.say(text, created_at=(datetime.now(UTC) - timedelta(days=400 + n)).isoformat())
     until(lambda: len(visitor.texts()) == 3)
-    oldest = visitor.http.get("/v1/memory/entries").json()["items"][-1]
+    oldest = visitor.entries()[-1]
     visitor.http.post(f"/v1/memory/entries/{oldest['id']}/pin").raise_for_status()
     page = visitor.open("settings")
     field, asked = page.get_by_label("Forget after days"), page.get_by_role("dialog")
@@ -144,7 +142,7 @@ def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(vis
     expect(page.get_by_role("alert")).to_contain_text("Memory is off in this space")
     expect(page.get_by_role("alert")).not_to_contain_text("memory.settings")
     page.keyboard.press("Escape")
-    page.get_by_label("Search memories").fill("What do I drink?")
+    visitor.search("What do I drink?")
     expect(page.get_by_role("heading", name="Memory is off")).to_be_visible()
     page.get_by_role("link", name="Turn it on in the settings").click()
     expect(page.get_by_role("switch", name="Remember", exact=True)).not_to_be_checked()
@@ -167,38 +165,30 @@ def test_how_the_page_looks_and_its_keys_are_chosen(visitor: Visitor) -> None:
 def test_an_incognito_conversation_is_kept_nowhere_until_it_is_ended(visitor: Visitor) -> None:
     page = visitor.open("settings")
 
-    def say(text: str) -> None:
-        turn = {"role": "user", "text": text, "conversation_id": "chat-7"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
-
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Type the id of the conversation first")).to_be_visible()
     expect(page.get_by_label("Conversation", exact=True)).to_be_focused()
     page.get_by_label("Conversation", exact=True).fill("chat-7")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Nothing of this conversation is kept, until")).to_be_visible()
-    say("It is a surprise.")
+    visitor.say("It is a surprise.", "chat-7")
     page.get_by_role("button", name="End", exact=True).click()
     expect(page.get_by_text("This conversation is not incognito.")).to_be_visible()
-    say(TEA)
+    visitor.say(TEA, "chat-7")
     until(lambda: visitor.texts() == [TEA])
 
 
 def test_a_conversation_becomes_incognito_where_a_memory_of_it_is_shown(visitor: Visitor) -> None:
-    def say(text: str) -> None:
-        turn = {"role": "user", "text": text, "conversation_id": "chat-8"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
-
-    say(TEA)
+    visitor.say(TEA)
     until(lambda: visitor.texts() == [TEA])
     page = visitor.open()
     page.get_by_role("link", name=TEA).click()
     page.get_by_role("button", name="Keep nothing more of it").click()
     expect(page.get_by_text("Incognito until")).to_be_visible()
-    say("It is a surprise.")
+    visitor.say("It is a surprise.")
     page.get_by_role("button", name="Undo").click()
     until(lambda: "incognito-end" in visitor.http.get("/v1/memory/audit").text)
-    say(TRAINS)
+    visitor.say(TRAINS)
     until(lambda: sorted(visitor.texts()) == sorted([TEA, TRAINS]))
 
 
@@ -219,7 +209,7 @@ def test_themes_are_made_renamed_filtered_by_and_removed(visitor: Visitor) -> No
     expect(page.locator(".themes")).to_contain_text("How I travel · 1 memory")
     visitor.open()
     page.get_by_label("Theme", exact=True).select_option(label="Journeys")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     expect(page.locator(".memory")).to_contain_text(TRAINS)
     visitor.open("settings")
     page.get_by_role("button", name="Remove theme Journeys").click()
@@ -328,8 +318,7 @@ def test_health_says_how_far_behind_it_is_and_comes_back_after_a_lost_connection
 
 
 def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TEA, TRAINS, PORTO)
     page = visitor.open()
     page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
@@ -343,7 +332,7 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     expect(page.get_by_role("button", name="Select", exact=True)).to_be_focused()
 
     def carried() -> list[list[str]]:
-        return sorted(item["tags"] for item in visitor.http.get("/v1/memory/entries").json()["items"])
+        return sorted(item["tags"] for item in visitor.entries())
 
     assert carried() == [[], ["likes", "mine"], ["likes", "mine"]]
 
@@ -359,52 +348,43 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     ticked(page, PORTO).check()
     group.get_by_role("button", name="Pin").click()
     expect(page.locator(".memory.pinned")).to_have_count(2)
-    assert sum(item["pinned"] for item in visitor.http.get("/v1/memory/entries").json()["items"]) == 2
+    assert sum(item["pinned"] for item in visitor.entries()) == 2
 
     page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
     ticked(page, PORTO).check()
     expect(group.get_by_role("button", name="Unpin")).to_be_visible()
     group.get_by_role("button", name="Forget").click()
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".memory")).to_have_count(3)
+    visitor.listed(3)
 
 
-def test_what_is_older_is_loaded_when_all_that_is_shown_is_forgotten(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
-    page = visitor.page
-    page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
-    visitor.open()
-    expect(page.locator(".memory")).to_have_count(2)
-    page.get_by_role("button", name="Select", exact=True).click()
-    group = page.get_by_role("group", name="Selected memories")
-    group.get_by_role("button", name="All shown").click()
-    group.get_by_role("button", name="Forget").click()
-    expect(page.locator(".memory")).to_contain_text([TEA])
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".memory")).to_have_count(3)
-
-
-def test_what_is_shown_older_can_be_filtered_by_its_tag(visitor: Visitor) -> None:
+def test_what_is_older_is_loaded_when_it_is_asked_for_or_all_that_is_shown_is_forgotten(visitor: Visitor) -> None:
     visitor.add(TEA, tags=["drinks"])
-    for text in (TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TRAINS, PORTO)
     page = visitor.page
     page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
     visitor.open()
     page.get_by_role("button", name="Show older").press("Enter")
     expect(page.get_by_role("link", name=TEA)).to_be_focused()
     page.get_by_label("Tag", exact=True).select_option("drinks")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
+    page.reload()
+    visitor.listed(2)
+    page.get_by_role("button", name="Select", exact=True).click()
+    group = page.get_by_role("group", name="Selected memories")
+    group.get_by_role("button", name="All shown").click()
+    group.get_by_role("button", name="Forget").click()
+    expect(page.locator(".memory")).to_contain_text([TEA])
+    page.get_by_role("button", name="Undo").click()
+    visitor.listed(3)
 
 
 def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TEA, TRAINS, PORTO)
     page = visitor.open_with_a_clock_of_its_own()
-    expect(page.locator(".memory")).to_have_count(3)
+    visitor.listed(3)
     press = page.keyboard.press
     for key in ("j", "x", "j", "x"):
         press(key)
@@ -420,7 +400,7 @@ def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor)
     press("x")
     group.get_by_role("button", name="Forget").focus()
     press("Enter")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     page.clock.run_for(10_500)
     until(lambda: visitor.texts() == [TEA])
 
