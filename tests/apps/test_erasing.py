@@ -21,6 +21,7 @@ from services.shared.preferences import PreferenceReader
 from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
+from tests.stores.builders import texts_logged
 from tests.stores.changing import modify
 
 
@@ -88,7 +89,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
 
     receipt = await erase("ann", replace(everywhere, vectors=Late()))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
-    assert await store.export_log("ann", after=None, limit=10) == []
+    assert await texts_logged(store, "ann") == []
 
 
 class Failing:
@@ -151,7 +152,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1
     assert receipt.requested_at is not None
-    assert await store.export_log("ann", after=None, limit=10) == []
+    assert await texts_logged(store, "ann") == []
 
     await say(store, "I am back.")
     away.is_away = False
@@ -159,7 +160,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     done = (await eraser.erase(asked, within=5.0)).receipt
     assert (done.state, set(done.left.values())) == ("done", {0})
     assert (await eraser.erase(asked, within=5.0)).receipt.state == "done"
-    assert [record.turn.text for record in await store.export_log("ann", after=None, limit=10)] == ["I am back."]
+    assert await texts_logged(store, "ann") == ["I am back."]
 
 
 async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) -> None:
@@ -168,7 +169,7 @@ async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) 
     never = datetime(2020, 1, 1, tzinfo=UTC)
     with pytest.raises(Rejected, match="no erasure was asked for then"):
         await erase("ann", everywhere, requested_at=never)
-    assert len(await store.export_log("ann", after=None, limit=10)) == 1
+    assert await texts_logged(store, "ann") == ["My PIN is 4711."]
 
     receipt = await erase("ann", everywhere)
     with pytest.raises(Rejected, match="no erasure"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Change, Erasure, Overview, Record, Selection, TextStore
+from contracts.ports import Change, Erasure, Record, Selection, TextStore
 from contracts.v1.overview import (
     ExportRequest,
     SummaryRequest,
@@ -85,20 +85,18 @@ async def test_a_summary_says_in_words_what_it_counts(store: TextStore) -> None:
     )
     assert (reply.entries, reply.pinned, reply.manually_saved) == (7, 1, 1)
     assert (reply.types, reply.states) == ({"fact": 6, "summary": 1}, {"ready": 6, "pending": 1})
-    empty = await overview.summarize(SummaryRequest(user_id="cid"), store=store)
-    assert empty.text == "Nothing is remembered."
+    empty = [await overview.summarize(SummaryRequest(user_id="cid", space=one), store=store) for one in (None, "work")]
+    assert [one.text for one in empty] == ["Nothing is remembered.", "Nothing is remembered in the space “work”."]
 
 
 async def exported(store: TextStore, limit: int, user: str = "ann") -> list[str]:
-    lines, cursor = list[str](), None
-    while True:
-        request = ExportRequest(user_id=user, cursor=cursor, limit=limit)
-        reply = await overview.export(request, store=store)
-        lines += reply.lines
-        cursor = reply.next_cursor
-        if cursor is None:
-            return lines
+    reply = await overview.export(ExportRequest(user_id=user, limit=limit), store=store)
+    lines = [*reply.lines]
+    while reply.next_cursor is not None:
         assert 0 < len(reply.lines) <= limit + 1
+        reply = await overview.export(ExportRequest(user_id=user, cursor=reply.next_cursor, limit=limit), store=store)
+        lines += reply.lines
+    return lines
 
 
 @pytest.mark.parametrize("limit", [1, 3, 1000])
@@ -158,7 +156,3 @@ async def test_of_a_user_who_is_being_erased_there_is_nothing(store: TextStore) 
     with pytest.raises(Rejected, match="no theme"):
         await themes.remove_theme(ThemeRemoveRequest(user_id="ann", slug="tea"), stores=places(store)[0])
     assert not await store.replace([Change(entry, entry)])
-
-
-def test_nothing_is_described_as_nothing() -> None:
-    assert overview.describe(Overview(), "work", {}) == "Nothing is remembered in the space “work”."

@@ -29,13 +29,15 @@ class Holding(FakeEmbedder):
         return vectors
 
 
-async def test_a_question_asked_at_once_or_again_is_embedded_once() -> None:
+async def test_a_question_asked_at_once_or_again_is_embedded_once_by_each_model() -> None:
     model, vectors = FakeEmbedder(), QuestionVectors()
     first, second = await asyncio.gather(vectors.of(model, "tea?"), vectors.of(model, "tea?"))
     assert first is second
     assert await vectors.of(model, "tea?") is first
     await vectors.of(model, "coffee?")
-    assert model.asked == ["tea?", "coffee?"]
+    model.identity = EmbeddingIdentity("fake", "another", 4)
+    await vectors.of(model, "tea?")
+    assert model.asked == ["tea?", "coffee?", "tea?"]
 
 
 async def test_who_gives_up_leaves_the_others_waiting() -> None:
@@ -58,27 +60,18 @@ async def test_what_failed_is_tried_again() -> None:
     await vectors.of(model, "tea?")
 
 
-async def test_another_model_makes_another_vector() -> None:
-    model, vectors = FakeEmbedder(), QuestionVectors()
-    await vectors.of(model, "tea?")
-    model.identity = EmbeddingIdentity("fake", "another", 4)
-    await vectors.of(model, "tea?")
-    assert model.asked == ["tea?", "tea?"]
-
-
+@pytest.mark.parametrize(
+    ("name", "limit", "asked"),
+    [("_KEPT", 0.0, ["tea?", "tea?", "coffee?", "tea?"]), ("_MOST", 1, ["tea?", "coffee?", "tea?"])],
+)
 async def test_a_vector_is_kept_no_longer_than_erasing_may_take_and_so_many_at_most(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, name: str, limit: float, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(questions, "_KEPT", 0.0)
+    monkeypatch.setattr(questions, name, limit)
     model, vectors = FakeEmbedder(), QuestionVectors()
-    await vectors.of(model, "tea?")
-    await vectors.of(model, "tea?")
-    monkeypatch.setattr(questions, "_KEPT", 60.0)
-    monkeypatch.setattr(questions, "_MOST", 1)
-    few = QuestionVectors()
-    for question in ("tea?", "coffee?", "tea?"):
-        await few.of(model, question)
-    assert model.asked == ["tea?", "tea?", "tea?", "coffee?", "tea?"]
+    for question in ("tea?", "tea?", "coffee?", "tea?"):
+        await vectors.of(model, question)
+    assert model.asked == asked
 
 
 async def test_a_corrected_question_does_not_wait_for_what_it_was_read_as_before(store: TextStore) -> None:

@@ -22,7 +22,6 @@ from services.shared import preferences
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight, say_nothing
 from tests.stores.builders import an_entry, store_entries
-from tests.stores.changing import modify
 
 NOW = datetime.now(UTC)
 DEFAULTS = SpaceSettings(memory_enabled=True, incognito_default=False, retention_days=0, soft_cap=100)
@@ -111,9 +110,13 @@ async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, 
         days = (1, 2, 3, 4, 20, 200)
         said = [an_entry(user, f"{d:03}", space=space, created_at=NOW - timedelta(days=d)) for d in days]
         await store_entries(store, said)
+    twenty_days_ago = NOW - timedelta(days=20)
+    out_of_use = an_entry("ann", "gone", space="attic", status="archived", created_at=twenty_days_ago)
+    await store_entries(store, [out_of_use])
     await ask(store, "work", soft_cap=0, retention_days=0)
     await ask(store, "*", retention_days=10, soft_cap=2)
     await tidy()
+    assert (await store.get([out_of_use]))[out_of_use.id].text == "", "where nothing else is left"
     assert await texts(store, "ann", "work") == ["001", "002", "003", "004", "020", "200"]
     assert await texts(store, "ann", "home") == ["001", "002"]
     assert await texts(store, "bob", "work") == ["001", "002", "003"]
@@ -151,12 +154,3 @@ async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(
     await ask(store, "*", reset=("retention_days",))
     await ask(store, "work", reset=("soft_cap",))
     assert await own_limits(store) == {}
-
-
-async def test_what_is_out_of_use_grows_too_old_where_nothing_else_is_left(store: SqliteTextStore, tidy: Any) -> None:
-    old = an_entry("ann", "gone", space="work", created_at=NOW - timedelta(days=20))
-    (entry,) = await store_entries(store, [old])
-    await modify(store, [entry], lambda one: one.model_copy(update={"status": "archived"}))
-    await ask(store, "*", retention_days=10)
-    await tidy()
-    assert (await store.get([entry]))[entry.id].text == ""
