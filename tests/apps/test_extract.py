@@ -63,18 +63,13 @@ async def test_they_replace_those_of_the_heads_in_one_write_that_changes_nothing
     assert after == before.model_copy(update=expected)
 
 
-async def test_the_heads_that_come_later_leave_them(memory: Memory) -> None:
-    turn, read = await memory.say(PORTO, HOME)
-    after = await embedded(memory, turn)
-    assert (after.claims, after.read_by, after.embedding_state) == (read.claims, BY_TINY, "ready")
-
-
-async def test_reading_anew_with_other_heads_leaves_them(memory: Memory) -> None:
+async def test_heads_that_come_later_or_read_anew_leave_them(memory: Memory) -> None:
     vectors, other = FakeVectors(), FakeReader("reader-2")
     turn, read = await memory.say(PORTO, HOME)
-    await embedded(memory, turn, vectors)
+    after = await embedded(memory, turn, vectors)
+    assert (after.claims, after.read_by, after.embedding_state) == (read.claims, BY_TINY, "ready")
     await Reindexer(memory.store, vectors, other).settle()
-    assert (await memory.entry(turn)).claims == read.claims
+    assert await memory.entry(turn) == after
     assert other.has_read == []
     assert await read_anew("reader-2", Stores(memory.store, None, FakeInFlight(), _nobody_hears)) == 0
 

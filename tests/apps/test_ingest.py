@@ -155,8 +155,11 @@ async def nobody_defers(numbers: Collection[int]) -> None:
     raise AssertionError(f"{numbers} are deferred")
 
 
-async def test_marks_are_looked_for_once_when_logging_is_prompt(store: SqliteTextStore) -> None:
+async def test_marks_are_looked_for_once_when_logging_is_prompt(
+    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An erasure that leaves its mark meanwhile finds what was logged."""
+    monkeypatch.setattr(handler, "LANDS_WITHIN", 60.0)  # prompt is what a busy machine does
     marking = Marking(store, Erasure("ann", 1, NOON), after=False)
     assert await proposed(cast(TextStore, marking), bus_letting_go_of(), a_turn(1)) == 1
     assert (await store.counts("ann")).turns == 1

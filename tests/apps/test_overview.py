@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from contracts.errors import Unavailable
-from contracts.ports import Change, Erasure, Record, Selection, TextStore, VectorPoint
+from contracts.ports import Change, Erasure, Record, Selection, TextStore
 from contracts.v1.commands import CreateRequest, EntryReply
 from contracts.v1.entries import Entry
 from contracts.v1.overview import (
@@ -23,12 +23,11 @@ from contracts.v1.overview import (
 )
 from contracts.v1.profile import SeedRequest
 from services.curate import overview, profile, themes
-from services.curate.stores import Stores
 from services.shared.commands import transfer
 from services.shared.errors import Rejected
 from services.shared.lifecycle.fitting import size_of
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
+from tests.apps.fakes import FakeVectors
 from tests.apps.test_edits import Desk
 from tests.apps.test_forgetting import embed, places
 from tests.stores.builders import NOON, an_entry, log_texts, store_entries
@@ -169,16 +168,15 @@ async def test_of_a_user_who_is_being_erased_there_is_nothing(store: TextStore) 
 
 
 async def embedded(store: TextStore, vectors: FakeVectors, **fields: object) -> list[Entry]:
-    entries = [an_entry("ann", text, embedding_state="ready", **fields) for text in BREAD]
-    await store_entries(store, entries)
-    await vectors.upsert([VectorPoint(entry, np.full(4, 0.5, np.float32)) for entry in entries])
+    entries = await store_entries(store, [an_entry("ann", text, embedding_state="ready", **fields) for text in BREAD])
+    for entry in entries:
+        await embed(vectors, entry)
     return entries
 
 
 async def proposed(store: TextStore, vectors: FakeVectors | None, space: str | None = None) -> list[ThemeProposal]:
     request = ThemeProposalsRequest(user_id="ann", space=space)
-    stores = Stores(store, vectors, FakeInFlight(), say_nothing)
-    return list((await themes.propose_themes(request, stores=stores)).items)
+    return list((await themes.propose_themes(request, stores=replace(places(store)[0], vectors=vectors))).items)
 
 
 async def test_a_proposed_theme_is_saved_with_its_entries_and_proposed_no_more(store: TextStore) -> None:
@@ -231,10 +229,6 @@ async def test_facts_given_at_the_start_are_saved_once_each_and_refusals_told() 
     lisbon, secret, late = (await profile.seed(request, create=create)).items
     assert (lisbon.id, secret.refused, late.refused) == ("e1", "memory is off", "it waits behind others")
     first = asked[0]
-    assert (first.manually_saved, first.source_ids, first.space, first.persona_id) == (
-        True,
-        ("seeded_profile",),
-        "home",
-        "coach",
-    )
+    assert (first.manually_saved, first.source_ids) == (True, ("seeded_profile",))
+    assert (first.space, first.persona_id) == ("home", "coach")
     assert len({one.correlation_id for one in asked}) == 1

@@ -16,7 +16,7 @@ from services.shared.tokens import Cl100kCounter
 from tests.apps.asking import a_retriever
 from tests.apps.telling import said
 from tests.claims import a_claim
-from tests.stores.builders import an_entry, store_entries
+from tests.stores.builders import store_entries
 
 CLARA = "My sister Clara lives in Oslo"
 
@@ -77,11 +77,6 @@ async def test_without_a_claim_about_whom_it_names_the_store_is_asked_nothing_mo
     assert (await asked(store, "Where does Clara live?", share=0)).entity_cards == ()
 
 
-async def test_what_is_likely_only_is_on_no_card(store: TextStore) -> None:
-    await store_entries(store, [of_clara(claims=(a_claim(CLARA, "Oslo", whose="Clara", sure=SURE - 0.1),))])
-    assert (await asked(store, "Where does Clara live?")).entity_cards == ()
-
-
 async def test_cards_have_their_share_of_the_budget_and_the_block_keeps_to_it(store: TextStore) -> None:
     await store_entries(store, [of_clara()])
     for budget in range(0, 200, 20):
@@ -103,11 +98,12 @@ async def test_names_that_the_user_joined_share_a_card(store: TextStore) -> None
     assert card.facts == ("Mukesh lives in Delhi",)
 
 
-@pytest.mark.parametrize("fields", [{"user_id": "bob"}, {"space": "work"}, {"persona_id": "coach"}])
-async def test_what_others_said_is_on_no_card(store: TextStore, fields: dict[str, Any]) -> None:
-    claims = of_clara().claims
-    others = an_entry("bob", CLARA, claims=claims) if "user_id" in fields else of_clara(**fields)
-    await store_entries(store, [others])
+LIKELY = {"claims": (a_claim(CLARA, "Oslo", whose="Clara", sure=SURE - 0.1),)}
+
+
+@pytest.mark.parametrize("fields", [{"user_id": "bob"}, {"space": "work"}, {"persona_id": "coach"}, LIKELY], ids=str)
+async def test_what_others_said_or_is_likely_only_is_on_no_card(store: TextStore, fields: dict[str, Any]) -> None:
+    await store_entries(store, [of_clara().model_copy(update=fields)])
     assert (await asked(store, "Where does Clara live?")).entity_cards == ()
 
 

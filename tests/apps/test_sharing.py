@@ -12,8 +12,7 @@ from contracts.ports import Conversation, Record
 from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.retrieve.app import decided, located, shared_with, shares_of
-from services.retrieve.handler import Share
+from services.retrieve.app import decided, located, shared_with
 from services.shared.preferences import PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.asking import a_retriever
@@ -74,12 +73,6 @@ def _is_given(entry: Entry, here: SpaceSettings, held: dict[str, SpaceSettings])
     there = held[entry.space]
     tags = set(entry.tags) & set(here.takes_tags or ()) & set(there.gives_tags or ())
     return bool(tags) and there.memory_enabled is not False
-
-
-def test_only_what_both_have_decided_is_shared() -> None:
-    gives = {"b": SpaceSettings(gives_tags=("x", "y")), "c": SpaceSettings(takes_tags=("x",)), "d": SpaceSettings()}
-    assert shares_of(("y", "z"), gives) == [Share("b", ("y",))]
-    assert shares_of((), gives) == []
 
 
 async def test_what_is_shared_stays_within_persona_and_user(store: SqliteTextStore) -> None:

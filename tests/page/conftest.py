@@ -108,6 +108,11 @@ class Visitor:
         if enter:
             self.page.keyboard.press("Enter")
 
+    def enter(self, label: str, text: str, key: str = "Enter", *, exact: bool = False) -> None:
+        """Type into a field and press a key."""
+        self.page.get_by_label(label, exact=exact).fill(text)
+        self.page.keyboard.press(key)
+
     def listed(self, count: int) -> None:
         """Wait until the page lists so many memories."""
         expect(self.page.locator(".memory")).to_have_count(count)

@@ -149,8 +149,7 @@ def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
     page = visitor.page
     with clean(page, "the receipt of an erasure"):
         page.get_by_role("button", name="Erase…").click()
-        page.get_by_label("Type “erase” to go on").fill("erase")
-        page.keyboard.press("Enter")
+        visitor.enter("Type “erase” to go on", "erase")
         expect(page.get_by_text("Done. Looking again found nothing.")).to_be_visible()
 
 

@@ -192,8 +192,7 @@ def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor
     for text in said:
         expect(detail.locator(".around")).to_contain_text(text)
     detail.get_by_role("button", name="Edit").click()
-    page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
-    page.keyboard.press("Escape")
+    visitor.enter("Text", "I live in Lisbon.", "Escape", exact=True)
     detail.get_by_role("button", name="Edit").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
     page.get_by_role("button", name="Cancel").click()
