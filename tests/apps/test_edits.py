@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -306,16 +306,21 @@ async def test_an_archived_entry_is_not_changed_and_can_be_unpinned(desk: Desk) 
     assert not (await desk.editor.unpin(PinRequest(user_id="ann", id=entry.id))).entry.pinned
 
 
-async def test_entries_of_others_are_unknown(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto", user="bob")
-    asked = {"user_id": "ann", "id": entry.id}
-    for call in (
+def requests_about(desk: Desk, entry: Entry, user: str) -> list[Awaitable[object]]:
+    """Whatever may be asked about one entry."""
+    asked = {"user_id": user, "id": entry.id}
+    return [
         desk.editor.update(UpdateRequest(**asked, text="x")),
         desk.editor.update(UpdateRequest(**asked, redact=True)),
         desk.editor.pin(PinRequest(**asked)),
         desk.editor.unpin(PinRequest(**asked)),
         desk.editor.history(HistoryRequest(**asked)),
-    ):
+    ]
+
+
+async def test_entries_of_others_are_unknown(desk: Desk) -> None:
+    entry = await desk.said("I live in Porto", user="bob")
+    for call in requests_about(desk, entry, "ann"):
         with pytest.raises(Rejected, match="no entry") as error:
             await call
         assert error.value.info.code == "not_found"
@@ -325,6 +330,16 @@ async def test_entries_of_others_are_unknown(desk: Desk) -> None:
         assert (reply.done, [one.code for one in reply.failed]) == ((), ["not_found"])
     assert await desk.stored(entry) == entry
     assert desk.told == []
+
+
+async def test_a_user_who_is_being_erased_has_no_entries(desk: Desk) -> None:
+    entry = await desk.said("I live in Porto")
+    await desk.store.record_erasure("ann", None, Erasure("ann", 7, NOON + timedelta(days=1)))
+    bulk = desk.editor.bulk(BulkRequest(user_id="ann", ids=(entry.id,), action="pin"))
+    for call in [*requests_about(desk, entry, "ann"), bulk]:
+        with pytest.raises(Rejected, match="no entry"):
+            await call
+    assert await desk.stored(entry) == entry
 
 
 async def test_a_bulk_does_it_to_exactly_the_ids_given(desk: Desk) -> None:
@@ -377,17 +392,3 @@ async def test_a_list_that_does_not_fit_is_a_shorter_page_or_a_part_of_one_entry
         assert (len(shorter.items), shorter.truncated) == (count, count == 1)
         assert [one.id for one in shorter.items] == [one.id for one in whole.items[:count]]
         assert shorter.next_cursor is not None
-
-
-async def test_a_user_who_is_being_erased_has_no_entries(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto")
-    await desk.store.record_erasure("ann", None, Erasure("ann", 7, NOON + timedelta(days=1)))
-    for call in (
-        desk.update(entry, text="x"),
-        desk.pin(entry),
-        desk.history(entry),
-        desk.editor.bulk(BulkRequest(user_id="ann", ids=(entry.id,), action="pin")),
-    ):
-        with pytest.raises(Rejected, match="no entry"):
-            await call
-    assert await desk.stored(entry) == entry
