@@ -29,6 +29,13 @@ def ended(text: str, day: int, *changes: Change, **fields: Any) -> Entry:
     return said(text, day=day, conversation_id="c1", **lineage, **fields)
 
 
+def two_tasks() -> Entry:
+    """A text of two sentences, each of which is to be done."""
+    text = f"{PASSPORT}. {STAMPS}."
+    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
+    return said(text, claims=(first, a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))))
+
+
 async def listed(store: TextStore, **fields: object) -> LoopsReply:
     return await loops.list_loops(LoopsRequest(user_id="ann", **fields), store=store, now=NOON)
 
@@ -73,10 +80,7 @@ async def test_it_is_open_again_once_what_closed_it_is_forgotten(store: TextStor
 
 
 async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
-    text = f"{PASSPORT}. I have to buy stamps."
-    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
-    second = a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))
-    entry = said(text, claims=(first, second))
+    entry = two_tasks()
     ending = ended("Got the stamps", 1, *an_end_of(entry)[1:])
     await store_entries(store, [entry, ending])
     (passport,) = (await listed(store)).items
@@ -167,9 +171,7 @@ async def test_what_is_not_there_is_not_settled(store: TextStore, id_: str) -> N
 async def test_a_decision_can_be_taken_back_though_what_closed_it_is_not_among_those_that_are_read(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f"{PASSPORT}. I have to buy stamps."
-    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
-    entry = said(text, claims=(first, a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))))
+    entry = two_tasks()
     ending = ended("Renewed it", 1, *an_end_of(entry)[:1])
     gone = entry.model_copy(update={"status": "superseded", "superseded_by": ending.id})
     await store_entries(store, [gone, ending, said("I like stamps", day=2)])

@@ -214,7 +214,7 @@ async def test_a_near_copy_whose_turn_was_never_logged_stays(store: TextStore) -
     known = {"id": "imported", "text": MISSPELT, "turn_id": "of elsewhere", "created_at": older.created_at + minutes(9)}
     await store_entries(store, [older.model_copy(update=known)])
     assert not await memory.differences(fix=True)
-    assert len((await store.page(Selection("ann"), limit=9, cursor=None)).entries) == 2
+    assert (await store.counts("ann")).entries == 2
 
 
 async def test_a_near_copy_of_what_is_forgotten_meanwhile_is_judged_by_itself(store: TextStore) -> None:

@@ -148,16 +148,15 @@ async def test_a_request_is_answered_by_rules_until_the_model_has_written(world:
 
 async def test_a_shorter_summary_has_as_many_whole_sentences_as_fit(world: World) -> None:
     await world.written()
-    reply = (await world.asked(rolling_length=60)).rolling
-    assert reply is not None
-    assert (reply.text, reply.made_by) == ("The user said: My sister Clara moved to Porto.", "model")
-    assert [one.source_ids for one in reply.sentences] == [(world.said[0].id,)]
-    reply = (await world.asked(rolling_length=35)).rolling
-    assert reply is not None
-    assert reply.made_by == "rules"
+    short, shorter = [(await world.asked(rolling_length=length)).rolling for length in (60, 35)]
+    assert short is not None
+    assert shorter is not None
+    assert (short.text, short.made_by) == ("The user said: My sister Clara moved to Porto.", "model")
+    assert [one.source_ids for one in short.sentences] == [(world.said[0].id,)]
+    assert shorter.made_by == "rules"
 
 
-async def test_sessions_that_ended_and_the_spine_are_written_too(world: World) -> None:
+async def test_sessions_that_ended_and_the_spine_are_written_too_and_none_that_goes_on(world: World) -> None:
     async def session() -> Any:
         return (await world.asked(id="s1", limit=20)).summary
 
@@ -165,6 +164,9 @@ async def test_sessions_that_ended_and_the_spine_are_written_too(world: World) -
         request = SummaryRequest(user_id="ann")
         return (await overview.summarize(request, store=world.store, writer=world.writer)).spine
 
+    goes_on = SessionsRequest(user_id="ann", id="s1")
+    await sessions.list_sessions(goes_on, store=world.store, now=NOON + timedelta(minutes=5), writer=world.writer)
+    assert not world.writer._waiting
     made = await eventually(session, lambda summary: summary.made_by == "model", within=10)
     assert made.one_liner.text == "The user said: My sister Clara moved to Porto."
     assert len(made.what_mattered) == 3  # what stands in the line is not said twice
@@ -172,12 +174,6 @@ async def test_sessions_that_ended_and_the_spine_are_written_too(world: World) -
     assert all(one.text.startswith("The user said: ") for one in whole.profile)
     told = [one for its in (whole.profile, whole.projects, whole.people) for one in its]
     assert len({one.source_ids for one in told}) == len(told)
-
-
-async def test_a_session_that_goes_on_is_not_written(world: World) -> None:
-    request = SessionsRequest(user_id="ann", id="s1")
-    await sessions.list_sessions(request, store=world.store, now=NOON + timedelta(minutes=5), writer=world.writer)
-    assert not world.writer._waiting
 
 
 async def test_what_is_forgotten_is_in_no_summary_from_then_on_and_it_is_remade(world: World) -> None:
