@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from contracts.ports import Change, TextStore
-from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest
+from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest, SettingsChange, SettingsRequest
 from contracts.v1.entries import Scores
 from services.curate import control, privacy
 from services.shared.errors import Rejected
@@ -211,20 +211,22 @@ async def test_a_correction_is_shown_first(memory: Memory) -> None:
     assert await memory.texts() == {"my dentist is on Thursday", "I like tea."}
 
 
-async def test_memory_is_turned_off_and_on_in_this_space(memory: Memory) -> None:
-    for said, is_on in (("turn memory off", False), ("turn memory on", True)):
-        assert "in the space “work”" in (await memory.says(said, space="work")).reply
-        request = memory.decided.pop()
-        assert (request.user_id, request.space, request.change.memory_enabled) == ("ann", "work", is_on)
+@pytest.mark.parametrize(
+    ("said", "decided"),
+    [
+        ("turn memory off", SettingsRequest(user_id="ann", space="work", change=SettingsChange(memory_enabled=False))),
+        ("turn memory on", SettingsRequest(user_id="ann", space="work", change=SettingsChange(memory_enabled=True))),
+        ("start incognito for this chat", IncognitoStartRequest(user_id="ann", space="work", conversation_id="c1")),
+        ("end incognito", IncognitoEndRequest(user_id="ann", space="work", conversation_id="c1")),
+    ],
+)
+async def test_what_is_kept_is_decided_for_this_space_or_chat(memory: Memory, said: str, decided: object) -> None:
+    reply = await memory.says(said, conversation_id="c1", space="work")
+    assert memory.decided == [decided]
+    assert ("in the space “work”" in reply.reply) == ("memory" in said)
 
 
-async def test_this_chat_becomes_incognito_and_is_remembered_again(memory: Memory) -> None:
-    for said, kind in (
-        ("start incognito for this chat", IncognitoStartRequest),
-        ("end incognito", IncognitoEndRequest),
-    ):
-        await memory.says(said, conversation_id="c1")
-        assert memory.decided.pop() == kind(user_id="ann", conversation_id="c1")
+async def test_outside_of_a_chat_none_becomes_incognito(memory: Memory) -> None:
     assert "do not know which conversation" in (await memory.says("start incognito")).reply
     assert memory.decided == []
 

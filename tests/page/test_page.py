@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 from typing import Any
@@ -359,19 +358,6 @@ def test_what_users_say_is_never_more_than_text(visitor: Visitor) -> None:
     with pytest.raises(Exception, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
     visitor.complaints.clear()  # the browser says aloud what it has stopped
-
-
-def test_loading_empty_and_failing_are_told_apart(visitor: Visitor) -> None:
-    page, asked = visitor.page, list[Route]()
-    page.route(re.compile("/v1/memory/entries"), lambda route: asked.append(route))
-    page.goto(visitor.address)
-    expect(page.locator("#main .loading")).to_be_visible()
-    body = {"title": "Unavailable", "detail": "the text store is away", "code": "unavailable", "status": 503}
-    asked.pop().fulfill(status=503, content_type="application/problem+json", body=json.dumps(body))
-    expect(page.get_by_role("alert")).to_contain_text("the text store is away")
-    page.unroute_all()
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
 
 
 def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""What can be done in each view of the page, and in the list with several memories at once."""
+"""What can be done in each view of the page, in the list with several memories at once, and with a roll-up."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from playwright.sync_api import Locator, Page, expect
 from services.gateway import static
 from services.shared.audit import _KEPT
 from tests.page.conftest import Visitor, until
+from tests.page.test_accessibility import findings
 
 TEA, TRAINS, PORTO = "I like green tea.", "I prefer trains over planes.", "The office is in Porto."
 
@@ -403,3 +404,23 @@ def test_nothing_moves_for_whom_motion_is_too_much(visitor: Visitor) -> None:
     page.get_by_role("button", name="Forget").click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     assert page.evaluate("document.getAnimations().length") == 0
+
+
+SOURDOUGH = ("Sourdough bread needs a long night.", "The sourdough starter is fed with rye.")
+
+
+def test_each_line_leads_to_its_memory_and_that_one_back_until_it_is_undone(visitor: Visitor) -> None:
+    for text in SOURDOUGH:
+        visitor.add(text, manually_saved=False)
+    made = visitor.http.post("/v1/memory/rollups", json={"topic": "sourdough"}).raise_for_status().json()
+    page = visitor.open(f"memory/{made['items'][0]['id']}")
+    source = page.get_by_role("region", name="Rolled up from")
+    expect(source).to_be_visible()
+    visitor.listed(1)
+    assert findings(page) == []
+    source.get_by_role("link", name=SOURDOUGH[1]).click()
+    expect(page.locator(".said")).to_have_text(SOURDOUGH[1])
+    page.get_by_text("Rolled up into").locator("..").get_by_role("link").click()
+    source.get_by_role("button", name="Undo").press("Enter")
+    visitor.listed(2)
+    assert {*visitor.texts()} == {*SOURDOUGH}
