@@ -223,3 +223,14 @@ def claim(text: str, value: str, slot: Slot, **fields: Any) -> Claim:
     begin = text.index(value)
     places = {"value": (begin, begin + len(value)), "sentence": (0, len(text))}
     return Claim.model_validate({"slot": slot, **places, "confidence": 0.9} | fields)
+
+
+class Instead:
+    """A store, but for these methods."""
+
+    def __init__(self, store: object, **methods: Any) -> None:
+        self._store = store
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from contracts.ports import SemanticHit, TextStore, Unavailable, Vector, VectorPoint
+from contracts.ports import Change, SemanticHit, TextStore, Unavailable, Vector, VectorPoint
 from contracts.v1.claims import Reading
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.edits import BulkRequest
@@ -23,7 +22,7 @@ from services.shared.context.rollups import without
 from services.shared.lifecycle.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.vectors.reindexer import Reindexer
-from tests.apps.fakes import FakeAnnotator, FakeEmbedder, FakeReader, FakeVectors, home
+from tests.apps.fakes import FakeAnnotator, FakeEmbedder, FakeReader, FakeVectors, Instead, home
 from tests.apps.settling import enriched, refs, settle
 from tests.apps.test_edits import Desk
 from tests.apps.test_forgetting import places
@@ -391,18 +390,11 @@ async def test_what_the_user_takes_away_does_not_come_back(store: TextStore) -> 
 async def test_a_source_that_is_forgotten_while_its_tag_is_proposed_leaves_none(store: TextStore) -> None:
     vectors = FakeVectors()
     known, _ = await three_runs(store, vectors)
-    forget = partial(privacy.forget, stores=places(store)[0], refuse_for=HOUR)
 
-    class Late:
-        """The store, in which a source is forgotten right before entries are changed."""
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(store, name)
-
-        async def replace(self, changes: Sequence[object]) -> set[str]:
-            await forget(ForgetRequest(user_id="ann", id=known.id))
-            return await store.replace(changes)  # type: ignore[arg-type]
+    async def forgotten_before(changes: Sequence[Change]) -> set[str]:
+        await privacy.forget(ForgetRequest(user_id="ann", id=known.id), stores=places(store)[0], refuse_for=HOUR)
+        return await store.replace(changes)
 
     (late,) = await store_entries(store, [an_entry("ann", "sprinted c", created_at=NOON + 2 * HOUR)])
-    (late,) = await embed([late], Late(), vectors)  # type: ignore[arg-type]
+    (late,) = await embed([late], cast(TextStore, Instead(store, replace=forgotten_before)), vectors)
     assert (late.embedding_state, late.neighbour_tags) == ("ready", ())

@@ -18,7 +18,7 @@ from services.curate.stores import Stores
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader
-from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
+from tests.apps.fakes import FakeInFlight, FakeVectors, Instead, say_nothing
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
 from tests.stores.builders import texts_logged
@@ -235,13 +235,12 @@ async def test_what_was_published_until_the_mark_was_there_is_erased_too(store: 
     everywhere, _, in_flight = places(store)
     in_flight.turns = {"ann": ["t1"]}
 
-    class Publishing:
-        def __getattr__(self, name: str) -> Any:
-            if name == "record_erasure":
-                in_flight.turns["ann"].append("t2")
-            return getattr(store, name)
+    async def publishing(*given: Any) -> Any:
+        in_flight.turns["ann"].append("t2")
+        return await store.record_erasure(*given)
 
-    mark = await begin("ann", stores=replace(everywhere, text=cast(TextStore, Publishing())))
+    publishes = cast(TextStore, Instead(store, record_erasure=publishing))
+    mark = await begin("ann", stores=replace(everywhere, text=publishes))
     assert mark.before == 2
 
 

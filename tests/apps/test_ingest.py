@@ -24,6 +24,7 @@ from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessi
 from services.shared import erasures, telemetry
 from services.shared.errors import Poison
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.fakes import Instead
 from tests.stores.builders import NOON
 
 GAP = timedelta(minutes=30)
@@ -160,8 +161,8 @@ async def test_marks_are_looked_for_once_when_logging_is_prompt(
 ) -> None:
     """An erasure that leaves its mark meanwhile finds what was logged."""
     monkeypatch.setattr(handler, "LANDS_WITHIN", 60.0)  # prompt is what a busy machine does
-    marking = Marking(store, Erasure("ann", 1, NOON), after=False)
-    assert await proposed(cast(TextStore, marking), bus_letting_go_of(), a_turn(1)) == 1
+    marked = marking(store, Erasure("ann", 1, NOON), after=False)
+    assert await proposed(marked, bus_letting_go_of(), a_turn(1)) == 1
     assert (await store.counts("ann")).turns == 1
 
 
@@ -195,20 +196,15 @@ async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, m
     assert set((await store.count_remaining("ann")).values()) == {0}
 
 
-class Marking:
+def marking(store: SqliteTextStore, mark: Erasure, *, after: bool) -> TextStore:
     """A store in which a user is marked before the log is written, or just after."""
 
-    def __init__(self, store: SqliteTextStore, mark: Erasure, *, after: bool) -> None:
-        self._store, self._mark, self._after = store, mark, after
+    async def append(turns: Any, proposals: Any) -> Any:
+        new = await store.append(turns, proposals) if after else None
+        await store.record_erasure(mark.user_id, None, mark)
+        return new if after else await store.append(turns, proposals)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def append(self, turns: Any, proposals: Any) -> Any:
-        if self._after:
-            new = await self._store.append(turns, proposals)
-        await self._store.record_erasure(self._mark.user_id, None, self._mark)
-        return new if self._after else await self._store.append(turns, proposals)
+    return cast(TextStore, Instead(store, append=append))
 
 
 @pytest.mark.parametrize("when", ["first", "before", "after"])
@@ -220,7 +216,7 @@ async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_
     mark = Erasure("bob", 1, NOON, cleared=cleared)
     if when == "first":
         await store.record_erasure("bob", None, mark)
-    marking = store if when == "first" else Marking(store, mark, after=when == "after")
+    marked = store if when == "first" else marking(store, mark, after=when == "after")
     turns = [a_turn(0), a_turn(1, user_id="bob"), a_turn(2, user_id="bob")]
     arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
     deferred: set[int] = set()
@@ -228,9 +224,7 @@ async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_
     async def defer(numbers: Collection[int]) -> None:
         deferred.update(numbers)
 
-    events = await log_turns(
-        arrived, store=cast(TextStore, marking), missing_from_stream=bus_letting_go_of(), defer=defer, gap=GAP
-    )
+    events = await log_turns(arrived, store=marked, missing_from_stream=bus_letting_go_of(), defer=defer, gap=GAP)
     assert deferred == (set() if cleared else {2})
     assert (await store.counts("ann")).turns == 1
     logged = [record.turn.turn_id for record in await store.export_log("bob", after=None, limit=9)]

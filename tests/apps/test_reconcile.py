@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from contracts.ports import Accepted, Merged, Outcome, Selection, TextStore, VectorPoint
+from contracts.ports import Accepted, Merged, Outcome, Ref, Selection, TextStore, VectorPoint
 from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
@@ -20,7 +20,7 @@ from services.curate.stores import Say, Stores
 from services.dedupe.handler import candidate_entry, judge_proposals
 from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeReader, FakeVectors, home, say_nothing
+from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeReader, FakeVectors, Instead, home, say_nothing
 from tests.apps.settling import settle
 from tests.stores.builders import (
     a_proposal,
@@ -108,17 +108,10 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
     await store_entries(store, [canonical])
     await store.apply([Merged(proposal, canonical.id, None)])
 
-    class Lossy:
-        """The store, without the entry that a proposal was merged into."""
+    async def without_it(refs: Sequence[Ref]) -> dict[str, Entry]:
+        return {id_: entry for id_, entry in (await store.get(refs)).items() if id_ != canonical.id}
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(store, name)
-
-        async def get(self, refs: Sequence[object]) -> dict[str, Entry]:
-            found = await store.get(refs)  # type: ignore[arg-type]
-            return {id_: entry for id_, entry in found.items() if id_ != canonical.id}
-
-    memory.text = Lossy()  # type: ignore[assignment]
+    memory.text = cast(TextStore, Instead(store, get=without_it))
     assert await memory.differences(fix=True) == {"without_entry": 1}
     settled = (await outcomes_of(store, [proposal]))[proposal.id]
     assert settled == Outcome(proposal.id, "stored", proposal.id)

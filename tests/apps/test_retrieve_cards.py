@@ -14,6 +14,7 @@ from services.curate import cards
 from services.shared.knowledge.profile import SURE
 from services.shared.tokens import Cl100kCounter
 from tests.apps.asking import a_retriever
+from tests.apps.fakes import Instead
 from tests.apps.telling import said
 from tests.claims import a_claim
 from tests.stores.builders import store_entries
@@ -67,13 +68,11 @@ async def test_others_are_not(store: TextStore, query: str) -> None:
 
 
 async def test_without_a_claim_about_whom_it_names_the_store_is_asked_nothing_more(store: TextStore) -> None:
-    class Strict:
-        def __getattr__(self, name: str) -> Any:
-            assert name != "records"
-            return getattr(store, name)
+    async def records(*_: object) -> None:
+        raise AssertionError("nobody is named")
 
     await store_entries(store, [said("Postgres 16 runs on the new server"), of_clara()])
-    assert (await asked(Strict(), "Which Postgres do we run?")).items
+    assert (await asked(Instead(store, records=records), "Which Postgres do we run?")).items
     assert (await asked(store, "Where does Clara live?", share=0)).entity_cards == ()
 
 

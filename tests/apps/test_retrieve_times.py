@@ -21,7 +21,7 @@ from services.ingest.handler import propose
 from services.retrieve.visibility import narrowed
 from services.shared.temporal.time_spans import Span
 from tests.apps.asking import a_retriever, by_meaning
-from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeReader, FakeVectors, Instead
 from tests.apps.settling import settle
 from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
@@ -89,15 +89,11 @@ async def test_what_others_said_then_or_somewhere_else_does_not(store: TextStore
 
 
 async def test_where_what_was_said_then_cannot_be_read_the_answer_says_so(store: TextStore) -> None:
-    class Pageless:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(store, name)
-
-        async def page(self, *_: Any, **__: Any) -> Any:
-            raise Unavailable("the store is away")
+    async def away(*_: Any, **__: Any) -> Any:
+        raise Unavailable("the store is away")
 
     request = RetrieveRequest(user_id="ann", query="What did I say yesterday?", now=NOW)
-    reply = await a_retriever(Pageless()).retrieve(request)
+    reply = await a_retriever(Instead(store, page=away)).retrieve(request)
     assert (reply.items, reply.degraded) == ((), ("lexical",))
 
 
@@ -260,15 +256,11 @@ async def test_what_was_repeated_since_is_found_once(store: TextStore) -> None:
 
 
 async def test_while_what_came_later_cannot_be_looked_at_the_rest_is_answered(store: TextStore) -> None:
-    class Forgetful:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(store, name)
-
-        async def search(self, *args: Any, **given: Any) -> Any:
-            if given["filters"].since is not None:
-                raise Unavailable("too busy")
-            return await store.search(*args, **given)
+    async def search(*args: Any, **given: Any) -> Any:
+        if given["filters"].since is not None:
+            raise Unavailable("too busy")
+        return await store.search(*args, **given)
 
     await told(store, TUESDAY, THURSDAY)
     await store_entries(store, [an_entry("ann", "The dentist is in Lisbon")])
-    assert texts(await asked(Forgetful(), 0.5)) == ["The dentist is in Lisbon"]
+    assert texts(await asked(Instead(store, search=search), 0.5)) == ["The dentist is in Lisbon"]
