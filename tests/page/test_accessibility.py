@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -131,22 +131,24 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
 
 
 @looks("phone")
-def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
+def test_nothing_is_found_in_any_dialog_and_the_focus_goes_into_it_and_comes_back(visitor: Visitor) -> None:
     visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    opened: list[tuple[str, str, Callable[[Page], object]]] = [
-        ("", "adding", lambda page: page.get_by_role("button", name="Add", exact=True).click()),
-        ("", "keys", lambda page: page.keyboard.press("?")),
-        ("", "another user", lambda page: page.get_by_role("button", name="User").click()),
-        ("settings", "renaming a theme", lambda page: page.get_by_role("button", name="Rename theme").click()),
-        ("settings", "erasing", lambda page: page.get_by_role("button", name="Erase…").click()),
-    ]
-    for view, name, reach in opened:
-        with clean(visitor.page, name):
-            reach(loaded(visitor, view))
-            expect(visitor.page.get_by_role("dialog")).to_be_visible()
-        visitor.page.keyboard.press("Escape")
-        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    page = visitor.page
+    page = loaded(visitor, "")
+    dialog = page.get_by_role("dialog")
+    with clean(page, "keys"):
+        page.keyboard.press("?")
+        expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    for view, name in (("", "Add"), ("", "User"), ("settings", "Rename theme"), ("settings", "Erase…")):
+        opener = loaded(visitor, view).get_by_role("button", name=name, exact=name == "Add")
+        opener.focus()
+        with clean(page, name):
+            page.keyboard.press("Enter")
+            expect(dialog).to_be_visible()
+            assert page.evaluate("document.activeElement.closest('dialog') !== null")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(opener).to_be_focused()
     with clean(page, "the receipt of an erasure"):
         page.get_by_role("button", name="Erase…").click()
         visitor.enter("Type “erase” to go on", "erase")

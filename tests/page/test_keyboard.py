@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -59,29 +57,6 @@ def test_the_focus_is_seen_wherever_it_goes(visitor: Visitor) -> None:
         assert len(steps) >= (4 if "/" in view else 7), view
         for quality in ("drawn", "uncovered", "opaque"):
             assert [step["name"] for step in steps if not step[quality]] == [], f"{quality}, {view}"
-
-
-def test_the_focus_comes_back_when_a_dialog_is_closed(visitor: Visitor) -> None:
-    visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    visitor.add("I like green tea.")
-    openers: list[tuple[str, Callable[[Page], None]]] = [
-        ("", lambda page: page.get_by_role("button", name="Add", exact=True).focus()),
-        ("", lambda page: page.get_by_role("button", name="User").focus()),
-        ("settings", lambda page: page.get_by_role("button", name="Rename theme").focus()),
-        ("settings", lambda page: page.get_by_role("button", name="Erase…").focus()),
-    ]
-    for view, opener in openers:
-        page = visitor.open(view)
-        expect(page.locator(".loading")).to_have_count(0)
-        opener(page)
-        before = page.evaluate("document.activeElement.outerHTML")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("dialog")).to_be_visible()
-        inside = "document.activeElement.closest('dialog') !== null"
-        assert page.evaluate(inside), "the focus goes into the dialog"
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.evaluate("document.activeElement.outerHTML") == before
 
 
 def test_a_new_memory_has_the_focus_when_its_dialog_is_gone(visitor: Visitor) -> None:

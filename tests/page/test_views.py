@@ -72,15 +72,26 @@ def test_each_setting_holds_as_soon_as_it_is_chosen(visitor: Visitor) -> None:
     until(lambda: chosen(visitor)["retention_days"] == before["retention_days"])
 
 
-def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_a_refusal_is_told(visitor: Visitor) -> None:
+def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_what_cannot_be_is_told_and_not_saved(
+    visitor: Visitor,
+) -> None:
     page = visitor.open("settings")
     page.get_by_label("Space", exact=True).select_option("*")
     visitor.enter("Memories kept", "70")
     until(lambda: chosen(visitor, "anywhere")["soft_cap"] == 70)
+    before, field = chosen(visitor), page.get_by_label("Forget after days")
+    for typed in ("-3", "1.5", "1e"):
+        field.fill("")
+        field.press_sequentially(typed)
+        page.keyboard.press("Tab")
+        expect(page.locator(".setting", has=field)).to_contain_text("A whole number of days, 0 or more.")
+        expect(field).to_have_value("" if typed == "1e" else typed)
+    expect(page.locator(".toast")).to_have_count(0)
     visitor.enter("Memories kept", "99999999")
     expect(page.locator(".toast.bad")).to_be_visible()
     expect(page.locator(".toast.bad")).not_to_contain_text("change.")
     expect(page.get_by_label("Memories kept")).to_have_value("70")
+    assert chosen(visitor) == before
 
 
 def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visitor: Visitor) -> None:
@@ -102,20 +113,6 @@ def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visit
     expect(asked).to_contain_text("1 memory is older than 401 days")
     asked.get_by_role("button", name="Go on").click()
     until(partial(holds, visitor, "retention_days", 401))
-
-
-def test_a_number_that_is_none_is_told_beside_its_field_and_not_saved(visitor: Visitor) -> None:
-    before = chosen(visitor)
-    page = visitor.open("settings")
-    field = page.get_by_label("Forget after days")
-    for typed in ("-3", "1.5", "1e"):
-        field.fill("")
-        field.press_sequentially(typed)
-        page.keyboard.press("Tab")
-        expect(page.locator(".setting", has=field)).to_contain_text("A whole number of days, 0 or more.")
-        expect(field).to_have_value("" if typed == "1e" else typed)
-    expect(page.locator(".toast")).to_have_count(0)
-    assert chosen(visitor) == before
 
 
 def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(visitor: Visitor) -> None:
