@@ -25,8 +25,8 @@ PASSPORT, STAMPS = "I need to renew my passport by Friday", "I have to buy stamp
 
 def ended(text: str, day: int, *changes: Change, **fields: Any) -> Entry:
     """A text of a day that ends what was to be done."""
-    lineage = {"changes": changes, "supersedes": tuple(change.entry_id for change in changes)}
-    return said(text, day=day, conversation_id="c1", **lineage, **fields)
+    earlier = tuple(change.entry_id for change in changes)
+    return said(text, day=day, conversation_id="c1", changes=changes, supersedes=earlier, **fields)
 
 
 def two_tasks() -> Entry:

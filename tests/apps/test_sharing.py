@@ -76,18 +76,12 @@ def _is_given(entry: Entry, here: SpaceSettings, held: dict[str, SpaceSettings])
 
 
 async def test_what_is_shared_stays_within_persona_and_user(store: SqliteTextStore) -> None:
-    entries = await store_entries(
-        store,
-        [
-            an_entry("ann", "lamp", space="b", tags=("food",)),
-            an_entry("ann", "lamp of the guide", space="b", tags=("food",), persona_id="guide"),
-            an_entry("bob", "lamp", space="b", tags=("food",)),
-        ],
-    )
+    shared = {"space": "b", "tags": ("food",)}
+    own, of_guide = an_entry("ann", "lamp", **shared), an_entry("ann", "lamp", persona_id="guide", **shared)
+    await store_entries(store, [own, of_guide, an_entry("bob", "lamp", **shared)])
     await decide(store, "*", gives_tags=["food"], takes_tags=["food"])
-    assert [item.id for item in (await ask(store, "a")).items] == [entries[0].id]
-    of_guide = await ask(store, "a", persona_id="guide")
-    assert {item.id for item in of_guide.items} == {entries[0].id, entries[1].id}
+    assert [item.id for item in (await ask(store, "a")).items] == [own.id]
+    assert {item.id for item in (await ask(store, "a", persona_id="guide")).items} == {own.id, of_guide.id}
 
 
 @pytest.mark.parametrize(
@@ -136,8 +130,7 @@ async def test_the_newest_pinned_ones_have_what_is_left_of_the_budget_and_how_ma
     await store_entries(store, pins)
     reply = await ask(store, "a", query="where?", token_budget=budget)
     assert [one.snippet for one in reply.foundation] == [pin.text for pin in reversed(pins)][:told]
-    assert reply.pinned_left_out == left_out
-    assert reply.truncated == bool(left_out)
+    assert (reply.pinned_left_out, reply.truncated) == (left_out, bool(left_out))
     assert reply.token_count <= budget
 
 

@@ -107,9 +107,9 @@ async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: T
     assert set(vectors.points) == {entry.id for entry in entries[1:]}
 
 
-@pytest.mark.parametrize("when", ["while it is embedded", "between two passes"])
+@pytest.mark.parametrize("while_it_is_embedded", [True, False])
 async def test_a_correction_while_the_next_vectors_are_made_reaches_them(
-    store: TextStore, vectors: FakeVectors, when: str
+    store: TextStore, vectors: FakeVectors, while_it_is_embedded: bool
 ) -> None:
     (entry,) = await store_entries(store, [an_entry("ann", "short")])
 
@@ -117,14 +117,14 @@ async def test_a_correction_while_the_next_vectors_are_made_reaches_them(
         await modify(store, [entry], lambda one: one.model_copy(update={"text": "a much longer text"}))
 
     class Slow(FakeEmbedder):
-        async def embed(self, texts):  # type: ignore[no-untyped-def]
-            if when == "while it is embedded" and "short" in texts:
+        async def embed(self, texts: Sequence[str]) -> Vector:
+            if while_it_is_embedded and "short" in texts:
                 await correct()
             return await super().embed(texts)
 
     reindexer = Reindexer(store, vectors, Slow())
     assert await reindexer.fill() == 1
-    if when == "between two passes":
+    if not while_it_is_embedded:
         await correct()
     assert await reindexer.fill() == 1
     (vector,) = await FakeEmbedder().embed(["a much longer text"])
