@@ -111,7 +111,8 @@ async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, 
     await store_entries(store, [out_of_use])
     await ask(store, "work", soft_cap=0, retention_days=0)
     await ask(store, "*", retention_days=10, soft_cap=2)
-    await tidy()
+    for _ in range(2):  # once more it changes nothing
+        await tidy()
     assert (await store.get([out_of_use]))[out_of_use.id].text == "", "where nothing else is left"
     assert await texts(store, "ann", "work") == ["001", "002", "003", "004", "020", "200"]
     assert await texts(store, "ann", "home") == ["001", "002"]

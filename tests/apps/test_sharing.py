@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from services.retrieve.app import decided, located, shared_with
 from services.shared.preferences import PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.asking import a_retriever
-from tests.stores.builders import NOON, an_entry, store_entries
+from tests.stores.builders import a_session, an_entry, store_entries
 
 TAGS, SPACES = ("food", "home", "work"), ("a", "b", "c", "d")
 
@@ -99,21 +99,18 @@ async def test_what_is_shared_stays_within_persona_and_user(store: SqliteTextSto
 async def test_the_foundation_is_what_is_pinned_in_the_scope_whatever_was_asked(
     store: SqliteTextStore, given: dict[str, Any], shown: list[str]
 ) -> None:
-    await store_entries(
-        store,
-        [
-            an_entry("ann", "the key is under the mat", space="a", pinned=True, tags=("home",)),
-            an_entry("ann", "the door sticks", space="a", pinned=True),
-            an_entry("ann", "the guide is tired", space="a", pinned=True, persona_id="guide"),
-            an_entry("ann", "elsewhere it rains", space="b", pinned=True, tags=("food",)),
-            an_entry("bob", "bob has a key", space="a", pinned=True),
-            an_entry("ann", "the lamp is in the attic", space="a"),
-        ],
-    )
+    here = {"space": "a", "pinned": True}
+    pinned = [
+        an_entry("ann", "the key is under the mat", tags=("home",), **here),
+        an_entry("ann", "the door sticks", **here),
+        an_entry("ann", "the guide is tired", persona_id="guide", **here),
+        an_entry("ann", "elsewhere it rains", space="b", pinned=True, tags=("food",)),
+        an_entry("bob", "bob has a key", **here),
+    ]
+    await store_entries(store, [*pinned, an_entry("ann", "the lamp is in the attic", space="a")])
     await decide(store, "*", gives_tags=["food"], takes_tags=["food"])
     reply = await ask(store, **{"space": "a", "query": "where?", **given})
-    words = sorted(word for one in reply.foundation for word in shown if word in one.snippet)
-    assert words == shown
+    assert sorted(word for one in reply.foundation for word in shown if word in one.snippet) == shown
     assert len(reply.foundation) == len(shown)
     assert all(one.snippet in reply.context and one.pinned for one in reply.foundation)
     assert ("## pinned" in reply.context) == bool(shown)
@@ -123,13 +120,11 @@ async def test_the_foundation_is_what_is_pinned_in_the_scope_whatever_was_asked(
 async def test_the_newest_pinned_ones_have_what_is_left_of_the_budget_and_how_many_had_no_room_is_told(
     store: SqliteTextStore, budget: int, told: int, left_out: int
 ) -> None:
-    pins = [
-        an_entry("ann", f"never serve me dish {n}", space="a", pinned=True, created_at=NOON + timedelta(hours=n))
-        for n in range(8)
-    ]
+    dishes = [f"never serve me dish {n}" for n in range(8)]
+    pins = a_session("ann", dishes, space="a", pinned=True)
     await store_entries(store, pins)
     reply = await ask(store, "a", query="where?", token_budget=budget)
-    assert [one.snippet for one in reply.foundation] == [pin.text for pin in reversed(pins)][:told]
+    assert [one.snippet for one in reply.foundation] == dishes[::-1][:told]
     assert (reply.pinned_left_out, reply.truncated) == (left_out, bool(left_out))
     assert reply.token_count <= budget
 
