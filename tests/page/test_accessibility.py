@@ -166,6 +166,8 @@ def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> 
     for route in held:
         route.abort()
     page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
     answered(page, "**/v1/memory/**", 503)
     for view in ("", "activity", "settings"):
         with clean(page, f"{view}, failing"):

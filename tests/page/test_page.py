@@ -96,16 +96,24 @@ def test_a_page_that_is_closed_meanwhile_forgets_what_it_said_it_would(visitor: 
     until(lambda: visitor.texts() == [])
 
 
-def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: Visitor) -> None:
-    visitor.add("I live in Porto.")
-    page = visitor.open()
-    forgotten(visitor, "Porto")
+def switch_user(page: Page, user: str) -> None:
     page.get_by_role("button", name="User").click()
-    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
+    page.get_by_role("dialog").get_by_label("User").fill(user)
     page.keyboard.press("Enter")
+
+
+def test_a_switch_to_another_user_closes_what_is_open_and_forgets_what_was_being_forgotten(visitor: Visitor) -> None:
+    visitor.add("I like tea.")
+    entry = visitor.add("I live in Porto.")
+    page = visitor.open(f"memory/{entry['id']}")
+    expect(page.locator("#edit")).to_be_visible()
+    forgotten(visitor, "tea")
+    switch_user(page, f"{visitor.user}-too")
     expect(page.get_by_text("Leaving the page forgot 1 memory for good.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_hidden()
     expect(page.get_by_role("button", name="User")).to_be_focused()
-    assert visitor.texts() == []
+    assert visitor.texts() == ["I live in Porto."]
 
 
 def test_what_another_tab_has_forgotten_or_changed_is_told(visitor: Visitor) -> None:
@@ -126,17 +134,6 @@ def test_what_another_tab_has_forgotten_or_changed_is_told(visitor: Visitor) -> 
     expect(page.get_by_role("heading", name="I live in Braga.")).to_be_visible()
     page.get_by_role("button", name="Edit").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
-
-
-def test_a_switch_to_another_user_closes_what_is_open(visitor: Visitor) -> None:
-    entry = visitor.add("I live in Porto.")
-    page = visitor.open(f"memory/{entry['id']}")
-    expect(page.locator("#edit")).to_be_visible()
-    page.get_by_role("button", name="User").click()
-    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
-    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_hidden()
 
 
 def test_escape_leaves_the_search_with_what_was_typed(visitor: Visitor) -> None:
@@ -168,9 +165,7 @@ def test_a_tab_stays_with_the_user_and_the_space_that_it_names(visitor: Visitor)
     visitor.listed(1)
     other = visitor.context.new_page()
     other.goto(visitor.address)
-    other.get_by_role("button", name="User").click()
-    other.get_by_role("dialog").get_by_label("User").fill(too["Memory-User"])
-    other.keyboard.press("Enter")
+    switch_user(other, too["Memory-User"])
     expect(the_memory(other, "bees")).to_be_visible()
     other.get_by_label("Space", exact=True).select_option("default")
     visitor.search("Where do I live?")
