@@ -16,6 +16,7 @@ from services.retrieve.app import decided, located, shared_with
 from services.shared.preferences import PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.asking import a_retriever
+from tests.sizes import sized
 from tests.stores.builders import a_session, an_entry, store_entries
 
 TAGS, SPACES = ("food", "home", "work"), ("a", "b", "c", "d")
@@ -53,7 +54,7 @@ async def test_a_space_sees_its_own_entries_and_those_that_another_gives_and_it_
     store: SqliteTextStore,
 ) -> None:
     shared = 0
-    for seed in range(15):
+    for seed in range(sized(150)):
         user, chance = f"u{seed}", random.Random(seed)
         entries = await a_world(store, user, chance)
         own = PreferenceReader(store)
