@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -241,24 +241,18 @@ async def two(store: TextStore) -> Entry:
     return entry
 
 
-async def told(store: TextStore, user: str = "ann", **fields: object) -> ProfileReply:
-    return await profiles.profile(ProfileRequest(user_id=user, **fields), store=store)
-
-
 async def values(store: TextStore) -> dict[str, tuple[bool, float]]:
     """By value whether it is likely only, and how sure."""
-    return {fact.value: (fact.is_likely, fact.confidence) for fact in (await told(store)).facts}
+    return {fact.value: (fact.is_likely, fact.confidence) for fact in (await known(store)).facts}
 
 
 async def the_fact(store: TextStore, value: str) -> ProfileFact:
-    return next(fact for fact in (await told(store)).facts if fact.value == value)
+    return next(fact for fact in (await known(store)).facts if fact.value == value)
 
 
-async def decide(
-    store: TextStore, id_: str | None, is_so: bool | None, *, user: str = "ann", now: datetime = LATER
-) -> DecideReply:
+async def decide(store: TextStore, id_: str | None, is_so: bool | None, *, user: str = "ann") -> DecideReply:
     assert id_ is not None
-    return await profiles.decide(DecideRequest(user_id=user, id=id_, is_so=is_so), store=store, now=now)
+    return await profiles.decide(DecideRequest(user_id=user, id=id_, is_so=is_so), store=store, now=LATER)
 
 
 async def held(store: TextStore, entry: Entry) -> Entry:
@@ -274,15 +268,15 @@ async def read_anew(store: TextStore, entry: Entry, *found: Claim) -> None:
 async def test_what_is_confirmed_is_a_fact_and_what_is_rejected_is_told_nowhere(store: TextStore, maybe: Entry) -> None:
     fact = await the_fact(store, "Porto")
     assert (fact.id, fact.is_likely, fact.decided) == (f"{maybe.id}:19-24:home", True, False)
-    assert (await told(store)).cards == ()
+    assert (await known(store)).cards == ()
 
     assert await decide(store, fact.id, True) == DecideReply(id=fact.id, is_so=True)
     now = await the_fact(store, "Porto")
     assert (now.id, now.is_likely, now.decided, now.confidence, now.until) == (fact.id, False, True, 1, None)
-    assert [card.facts for card in (await told(store)).cards] == [(MAYBE,)]
+    assert [card.facts for card in (await known(store)).cards] == [(MAYBE,)]
 
     await decide(store, fact.id, False)
-    assert ((await told(store)).facts, (await told(store)).cards) == ((), ())
+    assert ((await known(store)).facts, (await known(store)).cards) == ((), ())
     await decide(store, fact.id, None)
     assert await the_fact(store, "Porto") == fact
     assert (await held(store, maybe)).decided_claims == ()
@@ -306,7 +300,7 @@ async def test_it_is_obeyed_by_every_reading_of_what_overlaps_it(store: TextStor
         await read_anew(store, maybe, *claims)
         assert await values(store) == ({"Porto": (False, 1)} if is_so else {})
     await read_anew(store, maybe, wider, other)
-    slots = {fact.memory_key.rpartition("|")[2]: fact.confidence for fact in (await told(store)).facts}
+    slots = {fact.memory_key.rpartition("|")[2]: fact.confidence for fact in (await known(store)).facts}
     assert slots == {"like": 0.9} | ({"home": 1} if is_so else {})
 
 
@@ -333,9 +327,9 @@ async def test_what_is_confirmed_was_said_last_of_what_holds_one_value(store: Te
     sure, newer = read(faro, claim(faro, "Faro", sure=0.9), day=5), read(doubt, claim(doubt, "Porto"), day=60)
     await store_entries(store, [sure, newer])
     await decide(store, f"{maybe.id}:19-24:home", True)
-    (porto,) = (await told(store)).facts
+    (porto,) = (await known(store)).facts
     assert (porto.value, [(one.value, one.until) for one in porto.before]) == ("Porto", [("Faro", LATER)])
-    (then,) = (await told(store, as_of=NOON + timedelta(days=6))).facts
+    (then,) = (await known(store, as_of=NOON + timedelta(days=6))).facts
     assert (then.value, then.until, [one.value for one in then.before]) == ("Faro", None, ["Porto"])
 
 
