@@ -94,3 +94,10 @@ def test_nothing_is_found_by_axe_while_it_asks(visitor: Visitor) -> None:
     expect(the_question(page)).to_be_visible()
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_without_a_conflict_nothing_is_asked(visitor: Visitor) -> None:
+    visitor.add(HUBER)
+    page = visitor.open()
+    expect(page.locator(".memory")).to_have_count(1)
+    expect(the_question(page)).to_have_count(0)
