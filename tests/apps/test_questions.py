@@ -11,6 +11,7 @@ import pytest
 from contracts.ports import EmbeddingIdentity, TextStore, Unavailable, Vector
 from services.retrieve import questions
 from services.retrieve.questions import QuestionVectors
+from tests.apps import asking
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.apps.test_retrieve import Late, a_retriever, ask
 from tests.stores.builders import an_entry, store_entries
@@ -78,7 +79,8 @@ async def test_a_vector_is_kept_no_longer_than_erasing_may_take_and_so_many_at_m
 async def test_a_corrected_question_does_not_wait_for_what_it_was_read_as_before(store: TextStore) -> None:
     await store_entries(store, [an_entry("ann", "my bicycle")])
     model = Holding("My bicyvle")
-    reply = await ask(a_retriever(store, FakeVectors(), model), "My bicyvle")
+    retriever = asking.a_retriever(store, FakeVectors(), model, leg_timeout_seconds=20.0, min_score=0.0)
+    reply = await ask(retriever, "My bicyvle")
     assert model.asked == ["My bicyvle", "My bicycle"]
     assert not reply.degraded
 
