@@ -75,9 +75,11 @@ class BusyBus:
 
     def __init__(self) -> None:
         self.is_busy = True
+        self.looks = 0
         self.said: list[str] = []
 
     async def backlog(self, _: object) -> int:
+        self.looks += 1
         return int(self.is_busy)
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
@@ -105,6 +107,7 @@ async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
     bus = BusyBus()
     async with resuming(store, bus):
         await store.apply([Refused(Key("ann", id_), "for the test") for id_ in await bus.has_said(2)])
+        await eventually(lambda: asyncio.sleep(0, bus.looks), bool)
         bus.is_busy = False
         await bus.has_said(len(left))
 
