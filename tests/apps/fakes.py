@@ -102,7 +102,8 @@ class FakeVectors:
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         await self._maybe_fail()
-        return {e.id for e in entries if e.id not in self.points or self.points[e.id].entry.tags != e.tags}
+        kept = {id_: (point.entry.text, point.entry.tags) for id_, point in self.points.items()}
+        return {entry.id for entry in entries if kept.get(entry.id) != (entry.text, entry.tags)}
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
         await self._maybe_fail()
@@ -222,3 +223,14 @@ def claim(text: str, value: str, slot: Slot, **fields: Any) -> Claim:
     begin = text.index(value)
     places = {"value": (begin, begin + len(value)), "sentence": (0, len(text))}
     return Claim.model_validate({"slot": slot, **places, "confidence": 0.9} | fields)
+
+
+class Instead:
+    """A store, but for these methods."""
+
+    def __init__(self, store: object, **methods: Any) -> None:
+        self._store = store
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)

@@ -1,25 +1,37 @@
-"""Has entries embedded by a reader that is told which texts change which."""
+"""Has entries embedded, once or again, as events say it to the stage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from contracts.ports import TextStore
+from contracts.ports import Embedder, Ref, TextStore
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
-from services.embed.changes import AS_A_RULE, Rules
 from services.embed.handler import embed_entries
-from tests.apps.fakes import FakeReader, FakeVectors
+from tests.apps.fakes import FakeVectors
 from tests.stores.builders import NOON
+
+
+def refs(entries: Sequence[Ref]) -> list[EntryRef]:
+    """These entries as events name them."""
+    return [EntryRef(user_id=entry.user_id, id=entry.id) for entry in entries]
+
+
+def enriched(*entries: Ref, cause: str = "") -> EntryEnriched:
+    """What embed is told of these entries."""
+    return EntryEnriched.of(refs(entries), at=NOON, cause=cause)
 
 
 async def settle(
     store: TextStore,
     entries: Sequence[Entry],
-    reader: FakeReader,
+    embedder: Embedder,
     *,
-    rules: Rules = AS_A_RULE,
     vectors: FakeVectors | None = None,
-) -> None:
-    """One delivery of these entries to embed."""
-    event = EntryEnriched.of([EntryRef(user_id=one.user_id, id=one.id) for one in entries], at=NOON)
-    await embed_entries([event], store=store, vectors=vectors or FakeVectors(), embedder=reader, rules=rules)
+    **given: Any,
+) -> list[Entry]:
+    """One delivery of these entries to embed; as they are stored then."""
+    vectors = vectors or FakeVectors()
+    await embed_entries([enriched(*entries)], store=store, vectors=vectors, embedder=embedder, **given)
+    found = await store.get(entries)
+    return [found[entry.id] for entry in entries]

@@ -16,11 +16,9 @@ from contracts.v1.retrieval import RetrieveRequest
 from services.curate.conflicts import list_conflicts, resolve
 from services.curate.stores import Stores
 from services.embed.changes import Rules
-from services.retrieve.handler import Retriever
-from services.retrieve.settings import RetrieveSettings
 from services.shared.errors import Rejected
 from services.shared.knowledge.profile import claimed
-from services.shared.tokens import Cl100kCounter
+from tests.apps.asking import a_retriever
 from tests.apps.fakes import FakeReader, FakeVectors, claim
 from tests.apps.settling import settle
 from tests.apps.test_forgetting import places
@@ -101,16 +99,21 @@ async def test_a_conflict_is_a_question_to_its_user(store: TextStore) -> None:
     ("keep", "states"),
     [("new", ("active", "superseded")), ("old", ("superseded", "active")), ("both", ("active", "active"))],
 )
-async def test_a_decision_holds_and_the_question_goes(
+async def test_a_decision_holds_and_the_question_goes_until_it_is_taken_back(
     store: TextStore, keep: Literal["new", "old", "both"], states: tuple[str, str]
 ) -> None:
     desk = await Desk.opened(store, HUBER, HOFER)
+    asked, before = await desk.questions(), await desk.entries()
     assert await desk.keep(keep) == states
-    before = await desk.entries()
+    decided = await desk.entries()
+    assert all(entry.conflicts_with == () for entry in decided if entry.status == "active")
     assert await desk.keep(keep) == states
-    assert await desk.entries() == before
+    assert await desk.entries() == decided
     assert await desk.questions() == []
-    assert all(entry.conflicts_with == () for entry in before if entry.status == "active")
+    assert await desk.keep("open") == await desk.keep("open") == ("active", "active")
+    assert await desk.questions() == asked
+    at_odds = [(entry.conflicts_with, entry.supersedes, entry.superseded_by) for entry in await desk.entries()]
+    assert at_odds == [(entry.conflicts_with, (), None) for entry in before]
 
 
 async def test_every_decision_can_be_changed(store: TextStore) -> None:
@@ -122,17 +125,6 @@ async def test_every_decision_can_be_changed(store: TextStore) -> None:
     assert await desk.keep("both") == ("active", "active")
     newer, older = await desk.entries()
     assert (newer.superseded_by, newer.valid_until, older.supersedes) == (None, None, ())
-
-
-@pytest.mark.parametrize("keep", ["new", "old", "both"])
-async def test_a_decision_taken_back_is_a_question_again(store: TextStore, keep: Literal["new", "old", "both"]) -> None:
-    desk = await Desk.opened(store, HUBER, HOFER)
-    asked, before = await desk.questions(), await desk.entries()
-    await desk.keep(keep)
-    assert await desk.keep("open") == await desk.keep("open") == ("active", "active")
-    assert await desk.questions() == asked
-    at_odds = [(entry.conflicts_with, entry.supersedes, entry.superseded_by) for entry in await desk.entries()]
-    assert at_odds == [(entry.conflicts_with, (), None) for entry in before]
 
 
 async def test_what_the_rules_superseded_is_taken_back_for_good(store: TextStore) -> None:
@@ -171,16 +163,11 @@ async def test_the_page_goes_on_beyond_what_is_decided(store: TextStore) -> None
     second = await Desk.opened(store, "My shoe size is 42.", "My shoe size is 43.")
     await second.keep("both")
     assert HOFER in (await first.questions())[0]
-    newer, _ = await first.entries()
-    assert await store.replace([Change(newer, newer)]) == set()
 
 
 async def texts_found(desk: Desk, query: str, **fields: object) -> list[str]:
-    retriever = Retriever(
-        store=desk.stores.text, vectors=None, embedder=None, counter=Cl100kCounter(), settings=RetrieveSettings()
-    )
-    reply = await retriever.retrieve(RetrieveRequest.model_validate({"user_id": "ann", "query": query} | fields))
-    return [item.text for item in reply.items]
+    request = RetrieveRequest.model_validate({"user_id": "ann", "query": query} | fields)
+    return [item.text for item in (await a_retriever(desk.stores.text).retrieve(request)).items]
 
 
 async def test_what_goes_on_is_found_and_before_what_replaced_a_part_of_it_unasked(store: TextStore) -> None:
@@ -228,34 +215,24 @@ async def test_a_decision_holds_in_what_is_known(
     assert await facts_of(store) == known
 
 
-async def test_what_the_newer_one_does_not_touch_goes_on(store: TextStore) -> None:
+async def test_what_the_newer_one_does_not_touch_goes_on_and_what_it_ended_is_asked_about_no_more(
+    store: TextStore,
+) -> None:
     desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
     assert await facts_of(store) >= {("nuts", True), ("Siemens", True)}
-    assert await desk.keep("new") == ("active", "active")
-    assert await desk.questions() == []
-    before = await desk.entries()
-    assert before[1].outdated == ("Bosch",)
-    assert await desk.keep("new") == ("active", "active")
-    assert await desk.entries() == before
-    assert await facts_of(store) == {("nuts", True), ("Siemens", True), ("Bosch", False)}
+    for _ in range(2):
+        assert await desk.keep("new") == ("active", "active")
+        assert await desk.questions() == []
+        before = await desk.entries()
+        assert before[1].outdated == ("Bosch",)
+        assert await facts_of(store) == {("nuts", True), ("Siemens", True), ("Bosch", False)}
     await desk.settle(desk.newer, desk.older)
     assert await desk.entries() == before
-
-
-async def test_a_part_that_is_outdated_is_asked_about_no_more(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
-    await desk.keep("new")
     later = an_entry("ann", MIELE, created_at=NOON + minutes(60), conversation_id="talk")
     await store_entries(store, [later])
     await desk.settle(later)
     assert await desk.questions() == []
     assert await facts_of(store) == {("nuts", True), ("Miele", True), ("Siemens", False), ("Bosch", False)}
-
-
-async def test_what_is_said_again_as_a_whole_is_so_again(store: TextStore) -> None:
-    desk = await Desk.opened(store, BOSCH, SIEMENS, manually_saved=True)
-    await desk.keep("new")
     _, older = await desk.entries()
-    again = older.model_copy(update={"last_said_at": NOON + minutes(9)})
-    await store.replace([Change(older, again)])
-    assert ("Bosch", True) in await facts_of(store)
+    await store.replace([Change(older, older.model_copy(update={"last_said_at": NOON + minutes(90)}))])
+    assert ("Bosch", True) in await facts_of(store), "it is said again as a whole"

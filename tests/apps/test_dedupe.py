@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any, get_args
 
 import pytest
 
-from contracts.ports import UNBOUNDED, Accepted, Erasure, Key, Merged, Outcome, Selection, Similar, TextStore
-from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
+from contracts.ports import UNBOUNDED, Accepted, Erasure, Key, Merged, Outcome, Ref, Selection, Similar, TextStore
+from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
 from services.dedupe.handler import NotLogged, candidate_entry, judge, judge_proposals, tell
@@ -23,10 +24,9 @@ from services.shared.dedup.similarity import same_statement
 from services.shared.erasures import erased_record
 from services.shared.lifecycle.sayings import repeated_by
 from services.shared.stores.tombstones import without_words
-from tests.stores.builders import a_proposal, a_turn, outcomes_of
+from tests.stores.builders import NOON, a_proposal, a_turn, outcomes_of
 from tests.stores.changing import modify
 
-NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
@@ -40,28 +40,42 @@ def a_candidate(text: str, number: int = 0, **given: Any) -> Entry:
     return candidate_entry(Proposal(id=f"e{number}", turn=turn, text=text))
 
 
-def decisions(texts: list[str]) -> list[str]:
-    candidates = [a_candidate(text, number) for number, text in enumerate(texts)]
+def decided(candidates: list[Entry]) -> list[str]:
+    """What is decided of candidates of which nothing similar is stored."""
     judged = judge(candidates, [Similar()] * len(candidates))
-    return ["new" if isinstance(decision, Accepted) else f"repeats {decision.canonical_id}" for decision in judged]  # type: ignore[union-attr]
+    return ["new" if isinstance(one, Accepted) else f"repeats {one.canonical_id}" for one in judged]  # type: ignore[union-attr]
+
+
+def reports(count: int) -> list[str]:
+    """Texts of one template: each differs from all others in two numbers."""
+    told = " ".join(f"On line {line} the workers packed boxes and the manager counted pallets." for line in range(8))
+    return [f"Report {number}. {told} In all {7 * number} boxes left." for number in range(count)]
+
+
+def naming(*refs: Ref) -> EntryProposed:
+    return EntryProposed.of([EntryRef(user_id=ref.user_id, id=ref.id) for ref in refs], at=NOON)
+
+
+async def proposed(store: TextStore, *turns: LoggedTurn) -> EntryProposed:
+    """What dedupe is told once these turns are logged."""
+    proposals = [a_proposal(turn) for turn in turns]
+    await store.append(turns, proposals)
+    return naming(*proposals)
+
+
+async def judged(store: TextStore, *turns: LoggedTurn) -> list[EntryEvent]:
+    """What dedupe tells of these turns."""
+    return [*await judge_proposals([await proposed(store, *turns)], store=store)]
+
+
+def accepted(events: Iterable[EntryEvent]) -> list[str]:
+    return [ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries]
 
 
 def test_the_first_of_its_kind_is_new_and_later_ones_repeat_it() -> None:
     texts = ["I live in Porto.", "i live in porto", "I live in Lisbon.", "I live in PORTO! 🎉"]
-    assert decisions(texts) == ["new", "repeats e0", "new", "repeats e0"]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("I owe Tom 30 euros.", "I owe Tom 40 euros."),
-        ("The dentist is on Tuesday.", "The dentist is on Thursday."),
-        ("I met Anna at the lake.", "I met Hanna at the lake."),
-        ("I like coriander.", "I don't like coriander."),
-    ],
-)
-def test_what_differs_in_number_date_name_or_negation_is_never_merged(one: str, other: str) -> None:
-    assert decisions([one, other]) == ["new", "new"]
+    candidates = [a_candidate(text, number) for number, text in enumerate(texts)]
+    assert decided(candidates) == ["new", "repeats e0", "new", "repeats e0"]
 
 
 def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_the_near() -> None:
@@ -75,102 +89,74 @@ def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_th
 
 
 def test_a_repeat_joins_intent_and_metadata_and_raises_importance_with_bounds() -> None:
-    canonical = a_candidate("I live in Porto.", tags=("a",), source_ids=("s1",))
+    merged = a_candidate("I live in Porto.", tags=("a",), source_ids=("s1",))
     again = a_candidate("I live in Porto.", 1, tags=("b", "a"), source_ids=("s2",), manually_saved=True)
-    merged = canonical
-    importances = []
+    importances = [merged.importance]
     for _ in range(30):
         merged = repeated_by(merged, again)
         importances.append(merged.importance)
     assert merged.repeat_count == 30
     assert (merged.tags, merged.source_ids, merged.manually_saved) == (("a", "b"), ("s1", "s2"), True)
     assert importances == sorted(importances)
-    assert canonical.importance < importances[0] <= importances[-1] <= 1.0
+    assert importances[0] < importances[1] <= importances[-1] <= 1.0
 
 
 async def test_an_entry_that_is_said_again_goes_on_its_way_again_and_keeps_its_vector(store: TextStore) -> None:
-    said = [a_turn("ann", "I live in Porto.", tags=tags) for tags in (("home",), ("home",), ("home", "portugal"))]
     told = []
-    for turn in said:
-        proposal = a_proposal(turn)
-        await store.append([turn], [proposal])
-        event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
-        events = await judge_proposals([event], store=store)
-        told.append([ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries])
-        first = told[0][0]
-        await modify(store, [Key("ann", first)], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
-        assert (await store.get([Key("ann", first)]))[first].embedding_state == "ready"
-    assert told == [[first], [first], [first]]
+    for tags in (("home",), ("home",), ("home", "portugal")):
+        told += accepted(await judged(store, a_turn("ann", "I live in Porto.", tags=tags)))
+        first = Key("ann", told[0])
+        await modify(store, [first], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
+    assert told == [first.id] * 3
 
 
 async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_once(store: TextStore) -> None:
-    event = EntryProposed.of([], at=NOON)
-    for number in range(2):
-        proposal = a_proposal(a_turn("ann", "I live in Porto.", turn_id=f"t{number}"))
-        await store.append([proposal.turn], [proposal])
-        event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
-        await judge_proposals([event], store=store)
-    first = a_proposal(a_turn("ann", turn_id="t0")).id
-    again = await judge_proposals([event], store=store)
-    assert [[ref.id for ref in each.entries] for each in again if isinstance(each, EntryAccepted)] == [[], [first]]
+    (first,) = accepted(await judged(store, a_turn("ann", "I live in Porto.")))
+    event = await proposed(store, a_turn("ann", "I live in Porto."))
+    for _ in range(2):
+        assert accepted(await judge_proposals([event], store=store)) == [first]
     assert (await store.get([Key("ann", first)]))[first].repeat_count == 1
 
 
 async def test_what_was_never_logged_here_is_an_error_and_its_neighbours_are_decided(store: TextStore) -> None:
-    proposal = a_proposal(a_turn("ann", "I live in Porto."))
-    await store.append([proposal.turn], [proposal])
-    refs = [EntryRef(user_id=user, id=id_) for user, id_ in (("bob", "elsewhere"), ("ann", proposal.id))]
+    logged = await proposed(store, a_turn("ann", "I live in Porto."))
     with pytest.raises(NotLogged, match=r"no proposal 'elsewhere': .*MEMORYBUS_TEXT_STORE"):
-        await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+        await judge_proposals([naming(Key("bob", "elsewhere"), *logged.entries)], store=store)
     assert (await store.counts("ann")).undecided == 0
-    told = await judge_proposals([EntryProposed.of(refs[1:], at=NOON)], store=store)
-    assert [ref.id for event in told if isinstance(event, EntryAccepted) for ref in event.entries] == [proposal.id]
+    assert accepted(await judge_proposals([logged], store=store)) == [logged.entries[0].id]
 
 
 async def test_what_is_missing_as_its_user_is_erased_or_was_is_no_error(store: TextStore) -> None:
     await store.record_erasure("ann", None, Erasure("ann", UNBOUNDED, NOON))
     await store.add_records([erased_record("bob", NOON)])
-    refs = [EntryRef(user_id=user, id=f"of {user}") for user in ("ann", "bob")]
-    told = await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    erased = Key("ann", "of ann"), Key("bob", "of bob")
+    told = await judge_proposals([naming(*erased)], store=store)
     assert [event.entries for event in told if event.entries] == []
     with pytest.raises(NotLogged, match="of carol"):
-        await judge_proposals(
-            [EntryProposed.of([*refs, EntryRef(user_id="carol", id="of carol")], at=NOON)], store=store
-        )
+        await judge_proposals([naming(*erased, Key("carol", "of carol"))], store=store)
 
 
-@pytest.mark.parametrize("arriving", list(permutations(["february", "april", "november"])))
+@pytest.mark.parametrize("arriving", list(permutations([0, 60, 280])))
 async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(
-    store: TextStore, arriving: tuple[str, ...]
+    store: TextStore, arriving: tuple[int, ...]
 ) -> None:
-    days = {"february": 0, "november": 280, "april": 60}
-    for name in arriving:
-        day = days[name]
-        turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name, created_at=NOON + day * DAY)
-        proposal = a_proposal(turn)
-        await store.append([turn], [proposal])
-        await judge_proposals([EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)], store=store)
+    for day in arriving:
+        at = {"turn_id": f"t{day}", "conversation_id": f"c{day}", "created_at": NOON + day * DAY}
+        await judged(store, a_turn("ann", "I have a dentist", **at))
     (entry,) = (await store.page(Selection("ann"), limit=10, cursor=None)).entries
     assert (entry.created_at, entry.last_said_at, entry.repeat_count) == (NOON, NOON + 280 * DAY, 2)
-    assert [saying.turn_id for saying in entry.sayings] == ["november", "april", "february"]
-    assert entry.conversation_id == "february"
+    assert [saying.turn_id for saying in entry.sayings] == ["t280", "t60", "t0"]
+    assert entry.conversation_id == "c0"
 
 
 async def test_an_entry_is_told_anew_when_its_repeat_comes_together_with_its_own_turn_once_more(
     store: TextStore,
 ) -> None:
-    proposals = []
-    for name in ("first", "again"):
-        turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name)
-        proposals.append(a_proposal(turn))
-        await store.append([turn], proposals[-1:])
-    refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
-    told = await judge_proposals([EntryProposed.of(refs[:1], at=NOON)], store=store)
-    told_later = await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
-    before, after = (
-        {event.event_id for event in events if isinstance(event, EntryAccepted) and event.entries}
-        for events in (told, told_later)
-    )
+    turns = [a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name) for name in ("first", "again")]
+    both = await proposed(store, *turns)
+    told = await judge_proposals([naming(both.entries[0])], store=store)
+    told_later = await judge_proposals([both], store=store)
+    before, after = ({one.event_id for one in events if accepted([one])} for events in (told, told_later))
     assert after - before, "the bus drops what it was told before, and its vector would stay filtered by what it was"
 
 
@@ -188,19 +174,6 @@ def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:
     assert accepted.event_id == tell(refs, settled)[0].event_id
 
 
-def reports(count: int) -> list[str]:
-    """Texts of one template: each differs from all others in two numbers."""
-    told = " ".join(f"On line {line} the workers packed boxes and the manager counted pallets." for line in range(8))
-    return [f"Report {number}. {told} In all {7 * number} boxes left." for number in range(count)]
-
-
-async def propose_all(store: TextStore, texts: list[str]) -> EntryProposed:
-    turns = [a_turn("ann", text) for text in texts]
-    proposals = [a_proposal(turn) for turn in turns]
-    await store.append(turns, proposals)
-    return EntryProposed.of([EntryRef(user_id="ann", id=proposal.id) for proposal in proposals], at=NOON)
-
-
 async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,21 +186,19 @@ async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
 
     monkeypatch.setattr(repeats, "same_statement", counted)
     for start in range(0, 200, 50):
-        await judge_proposals([await propose_all(store, reports(200)[start : start + 50])], store=store)
+        await judged(store, *(a_turn("ann", text) for text in reports(200)[start : start + 50]))
     assert (await store.counts("ann")).entries == 200
     assert compared <= 200
-    again = await judge_proposals([await propose_all(store, [reports(200)[3].upper()])], store=store)
+    again = await judged(store, a_turn("ann", reports(200)[3].upper()))
     assert [len(event.entries) for event in again if isinstance(event, EntryRepeated)] == [1]
 
 
 async def test_many_texts_of_one_key_are_compared_with_the_newest_only() -> None:
-    compared = [a_candidate(text, number) for number, text in enumerate(reports(60))]
-    alike = [entry.model_copy(update={"minhash_bands": ("shared",)}) for entry in compared]
+    candidates = [a_candidate(text, number) for number, text in enumerate(reports(60))]
+    alike = [entry.model_copy(update={"minhash_bands": ("shared",)}) for entry in candidates]
     decisions = judge(alike, [Similar()] * len(alike))
-    assert (
-        max(len(decision.known_similar or ()) for decision in decisions if isinstance(decision, Accepted))
-        == MOST_SIMILAR
-    )
+    compared = [len(decision.known_similar or ()) for decision in decisions if isinstance(decision, Accepted)]
+    assert max(compared) == MOST_SIMILAR
 
 
 async def test_long_texts_are_read_beside_the_event_loop(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +213,7 @@ async def test_long_texts_are_read_beside_the_event_loop(store: TextStore, monke
 
     for name in ("candidate_entry", "judge"):
         monkeypatch.setattr(handler, name, noted(getattr(handler, name)))
-    await judge_proposals([await propose_all(store, reports(20))], store=store)
+    await judged(store, *(a_turn("ann", text) for text in reports(20)))
     assert len(threads) > 20
     assert threading.get_ident() not in threads
 
@@ -256,17 +227,14 @@ async def test_what_is_long_is_settled_in_portions(store: TextStore, monkeypatch
         return await settle(decisions)
 
     monkeypatch.setattr(store, "apply", counted)
-    texts = [f"{number} {'word ' * 5000}" for number in range(9)]
-    await judge_proposals([await propose_all(store, texts)], store=store)
+    await judged(store, *(a_turn("ann", f"{number} {'word ' * 5000}") for number in range(9)))
     assert settled == [2, 2, 2, 2, 1]
 
 
 async def test_a_user_may_say_what_stands_for_redacted_words(store: TextStore) -> None:
-    said, gone = a_turn("ann", WORDLESS), without_words(a_turn("ann", "My PIN is 4711."))
-    proposals = [a_proposal(said), a_proposal(gone)]
-    await store.append([said, gone], proposals)
-    refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
-    await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    turns = a_turn("ann", WORDLESS), without_words(a_turn("ann", "My PIN is 4711."))
+    await judged(store, *turns)
+    proposals = [a_proposal(turn) for turn in turns]
     outcomes = await outcomes_of(store, proposals)
     assert [outcomes[proposal.id].kind for proposal in proposals] == ["stored", "refused"]
 
@@ -288,8 +256,7 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
     midnight = datetime(2026, 3, 1, tzinfo=UTC)
     hours = (0, 23.9, 24, 40, 24 * 365)
     said = [a_candidate(text, n, created_at=midnight + timedelta(hours=hour)) for n, hour in enumerate(hours)]
-    judged = judge(said, [Similar()] * len(said))
-    assert ["new" if isinstance(v, Accepted) else v.canonical_id for v in judged] == ["new", "e0", "new", "e2", "new"]  # type: ignore[union-attr]
+    assert decided(said) == ["new", "repeats e0", "new", "repeats e2", "new"]
     assert find_canonical(said[2], [said[0]]) is None  # wherever the other one was found
     assert said[0].statement_hash != said[2].statement_hash
     assert set(said[0].minhash_bands).isdisjoint(said[2].minhash_bands)
@@ -299,8 +266,7 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
 @pytest.mark.parametrize("text", ["I live in Porto.", "I swim at 5pm every Monday."])
 def test_what_names_no_such_time_is_the_same_statement_on_any_day(text: str) -> None:
     said = [a_candidate(text, n, created_at=NOON + n * 100 * DAY) for n in range(3)]
-    judged = judge(said, [Similar()] * len(said))
-    assert [isinstance(decision, Accepted) for decision in judged] == [True, False, False]
+    assert decided(said) == ["new", "repeats e0", "repeats e0"]
 
 
 async def test_a_merge_is_counted_by_what_the_repeat_was_found_by(store: TextStore) -> None:
@@ -318,6 +284,6 @@ async def test_a_merge_is_counted_by_what_the_repeat_was_found_by(store: TextSto
 
     before = counted()
     for text in texts:
-        await judge_proposals([await propose_all(store, [text])], store=store)
+        await judged(store, a_turn("ann", text))
     by = {name: value - before[name] for name, value in counted().items()}
     assert (by["exact"], by["statement"], by["near"]) == (1, 1, 1)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from contracts.ports import Change, Erasure, Key, TextStore, Unavailable
+from contracts.ports import Change, Erasure, Key, Outcome, TextStore, Unavailable
 from contracts.v1.commands import ForgetRequest, GetRequest, ListRequest
 from contracts.v1.edits import BulkRequest, HistoryRequest, PinRequest, UpdateRequest
-from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryEvent, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted, EntryEvent
 from services.curate import commands
 from services.curate.edits import Editor
 from services.embed.handler import embed_entries
@@ -21,6 +21,7 @@ from services.enrich.handler import enrich_entries
 from services.shared.errors import Rejected
 from services.shared.lifecycle.fitting import size_of
 from tests.apps.fakes import FakeAnnotator, FakeEmbedder
+from tests.apps.settling import refs, settle
 from tests.apps.test_forgetting import DAY, embed, places, say, the_entry
 from tests.stores.builders import NOON, a_proposal, outcomes_of
 
@@ -56,20 +57,27 @@ class Desk:
 
     async def digest(self, entries: Sequence[Entry]) -> None:
         """Let enrich and embed do what they are told of."""
-        refs = [EntryRef(user_id=entry.user_id, id=entry.id) for entry in entries]
-        accepted = EntryAccepted.of(refs, at=NOON)
-        enriched = await enrich_entries([accepted], store=self.store, annotator=FakeAnnotator())
-        await embed_entries(enriched, store=self.store, vectors=self.vectors, embedder=self.embedder)
+        accepted = EntryAccepted.of(refs(entries), at=NOON)
+        told = await enrich_entries([accepted], store=self.store, annotator=FakeAnnotator())
+        await embed_entries(told, store=self.store, vectors=self.vectors, embedder=self.embedder)
 
     async def update(self, entry: Entry, **change: Any) -> Entry:
         request = UpdateRequest(user_id=entry.user_id, id=entry.id, **change)
         return (await self.editor.update(request)).entry
+
+    async def pin(self, entry: Entry) -> Entry:
+        return (await self.editor.pin(PinRequest(user_id=entry.user_id, id=entry.id))).entry
 
     async def forget(self, entry: Entry) -> None:
         await self.editor.forget(ForgetRequest(user_id=entry.user_id, id=entry.id))
 
     async def stored(self, entry: Entry) -> Entry:
         return (await self.store.get([entry]))[entry.id]
+
+    async def outcome(self, text: str, **fields: Any) -> Outcome:
+        """What becomes of a text that is said."""
+        proposal = a_proposal(await say(self.store, text, **fields))
+        return (await outcomes_of(self.store, [proposal]))[proposal.id]
 
     async def history(self, entry: Entry) -> list[tuple[str, str | None]]:
         reply = await self.editor.history(HistoryRequest(user_id=entry.user_id, id=entry.id))
@@ -112,19 +120,8 @@ async def test_another_text_is_found_shown_and_told_with_its_history(desk: Desk)
         (await commands.list_entries(ListRequest(user_id="ann"), store=desk.store)).items[0],
     ):
         assert "Porto" not in reply.model_dump_json()
-    again = await say(desk.store, "I live in Faro")
-    assert (await outcomes_of(desk.store, [a_proposal(again)]))[a_proposal(again).id].entry_id == entry.id
-    before = await say(desk.store, "I live in Porto")
-    assert (await outcomes_of(desk.store, [a_proposal(before)]))[a_proposal(before).id].kind == "stored"
-
-
-async def test_the_same_update_again_changes_nothing(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto")
-    change = {"text": "I live in Faro", "tags": ("home",), "themes": ("places",), "version": entry.version}
-    new = await desk.update(entry, **change)
-    assert (await desk.update(entry, **change)) == new
-    assert len(desk.told) == 1
-    assert len(await desk.history(entry)) == 2
+    assert (await desk.outcome("I live in Faro")).entry_id == entry.id
+    assert (await desk.outcome("I live in Porto")).kind == "stored"
 
 
 async def test_an_update_of_what_was_changed_meanwhile_is_a_conflict(desk: Desk) -> None:
@@ -136,7 +133,7 @@ async def test_an_update_of_what_was_changed_meanwhile_is_a_conflict(desk: Desk)
     assert error.value.info.code == "conflict"
     await desk.digest([entry])
     await desk.update(entry, text="I live in Lagos", version=first.version)
-    await desk.editor.pin(PinRequest(user_id="ann", id=entry.id))
+    await desk.pin(entry)
     with pytest.raises(Rejected, match="read it again"):
         await desk.update(entry, text="I live in Braga", version=first.version + 1)
 
@@ -148,12 +145,12 @@ async def test_what_another_entry_says_is_a_conflict_that_names_it(desk: Desk) -
     assert error.value.info.code == "conflict"
     assert (await desk.stored(entry)).text == "I live in Porto"
     assert (await desk.update(entry, text="I live in porto!")).text == "I live in porto!"
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=other.id))
+    await desk.forget(other)
     with pytest.raises(Rejected, match="forgotten on request"):
         await desk.update(entry, text="I live in Faro")
 
 
-async def test_of_entries_that_are_made_the_same_at_once_one_is(desk: Desk) -> None:
+async def test_of_entries_that_are_made_the_same_at_once_one_is_and_no_change_of_one_entry_is_lost(desk: Desk) -> None:
     entries = [await desk.said(f"I live in number {n}") for n in range(4)]
     found = await asyncio.gather(
         *(desk.update(entry, text="I live in Faro") for entry in entries), return_exceptions=True
@@ -162,8 +159,6 @@ async def test_of_entries_that_are_made_the_same_at_once_one_is(desk: Desk) -> N
     listed = await commands.list_entries(ListRequest(user_id="ann"), store=desk.store)
     assert [one.text for one in listed.items].count("I live in Faro") == 1
 
-
-async def test_of_many_changes_of_one_entry_at_once_all_are_kept(desk: Desk) -> None:
     entry = await desk.said("number 0")
     await asyncio.gather(*(desk.update(entry, text=f"number {n}") for n in range(1, 9)))
     assert sorted(text for text, _ in await desk.history(entry)) == [f"number {n}" for n in range(9)]
@@ -183,13 +178,26 @@ async def test_a_redacted_entry_leaves_no_earlier_word(desk: Desk) -> None:
     assert desk.in_flight.turns == {"ann": ["another"]}
     assert await desk.history(entry) == [("My PIN is in the safe.", "user")]
     assert "4711" not in (await desk.stored(entry)).model_dump_json()
-    late = await say(desk.store, "my PIN is 4711")
-    assert (await outcomes_of(desk.store, [a_proposal(late)]))[a_proposal(late).id].kind == "refused"
+    assert (await desk.outcome("my PIN is 4711")).kind == "refused"
     for change in ({"text": "My PIN is in the safe."}, {}):  # its vector is removed, and made again
         await desk.digest([entry])
         assert desk.vectors.points[entry.id].entry.text == "My PIN is in the safe."
         await desk.update(entry, redact=True, **change)
         assert entry.id not in desk.vectors.points
+
+
+async def test_what_is_changed_while_the_vectors_are_away_is_embedded_as_it_is_and_twice_is_once(desk: Desk) -> None:
+    entry = await desk.said("I live in Porto")
+    desk.vectors.fails = True
+    change = {"text": "I live in Faro", "tags": ("home",), "themes": ("places",), "version": entry.version}
+    new = await desk.update(entry, **change)
+    assert await desk.update(entry, **change) == new
+    assert (len(desk.told), len(await desk.history(entry))) == (1, 2)
+    await desk.update(entry, tags=("house",))
+    await desk.pin(entry)
+    desk.vectors.fails = False
+    await desk.digest([entry])
+    assert desk.vectors.points[entry.id].entry.text == "I live in Faro"
 
 
 async def test_redacting_that_was_broken_off_is_completed_by_the_same_request(desk: Desk) -> None:
@@ -207,27 +215,15 @@ async def test_redacting_that_was_broken_off_is_completed_by_the_same_request(de
     assert len(await desk.history(entry)) == 1
 
 
-async def test_a_text_can_be_corrected_while_the_vectors_are_away(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto")
-    desk.vectors.fails = True
-    await desk.update(entry, text="I live in Faro", tags=("home",))
-    await desk.update(entry, tags=("house",))
-    await desk.editor.pin(PinRequest(user_id="ann", id=entry.id))
-    desk.vectors.fails = False
-    await desk.digest([entry])
-    assert desk.vectors.points[entry.id].entry.text == "I live in Faro"
-
-
 async def test_forgotten_after_updates_nothing_of_it_comes_back(desk: Desk) -> None:
     entry = await desk.said("My PIN is 4711.")
     await desk.update(entry, text="My PIN is 4712.")
     await desk.update(entry, text="My PIN is 4713.")
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+    await desk.forget(entry)
     tombstone = await desk.stored(entry)
     assert (tombstone.text, tombstone.revisions) == ("", ())
     for number in (4711, 4712, 4713):
-        late = await say(desk.store, f"my PIN is {number}")
-        assert (await outcomes_of(desk.store, [a_proposal(late)]))[a_proposal(late).id].kind == "refused"
+        assert (await desk.outcome(f"my PIN is {number}")).kind == "refused"
     with pytest.raises(Rejected, match="no entry"):
         await desk.history(entry)
 
@@ -254,12 +250,11 @@ class Meanwhile(FakeEmbedder, FakeAnnotator):
 @pytest.mark.parametrize("stage", ["enrich", "embed"])
 async def test_what_was_read_out_of_a_text_is_not_said_of_another(desk: Desk, stage: str) -> None:
     entry = await the_entry(desk.store, await say(desk.store, "I live in Porto"))
-    model, ref = Meanwhile(desk, entry), EntryRef(user_id="ann", id=entry.id)
+    model = Meanwhile(desk, entry)
     if stage == "enrich":
-        await enrich_entries([EntryAccepted.of([ref], at=NOON)], store=desk.store, annotator=model)
+        await enrich_entries([EntryAccepted.of(refs([entry]), at=NOON)], store=desk.store, annotator=model)
     else:
-        told = [EntryEnriched.of([ref], at=NOON)]
-        await embed_entries(told, store=desk.store, vectors=desk.vectors, embedder=model)
+        await settle(desk.store, [entry], model, vectors=desk.vectors)
     now = await desk.stored(entry)
     assert (now.text, now.enriched, now.embedding_state, now.tags) == ("I live in Faro", False, "pending", ())
     await desk.digest([entry])
@@ -280,9 +275,9 @@ async def test_a_repeat_of_what_was_said_before_is_not_merged_into_a_corrected_e
         return await apply(decisions)
 
     monkeypatch.setattr(desk.store, "apply", late)
-    again = await say(desk.store, "I live in Porto!")
-    outcome = (await outcomes_of(desk.store, [a_proposal(again)]))[a_proposal(again).id]
-    assert (outcome.kind, outcome.entry_id) == ("stored", a_proposal(again).id)
+    outcome = await desk.outcome("I live in Porto!")
+    assert outcome.kind == "stored"
+    assert outcome.entry_id not in (None, entry.id)
     assert (await desk.stored(entry)).repeat_count == 0
 
 
@@ -304,23 +299,28 @@ async def test_an_archived_entry_is_not_changed_and_can_be_unpinned(desk: Desk) 
     entry = await desk.said("I live in Porto")
     archived = entry.model_copy(update={"status": "archived", "pinned": True, "importance": 1.0})
     assert not await desk.store.replace([Change(entry, archived)])
-    for change in (desk.update(entry, tags=("a",)), desk.editor.pin(PinRequest(user_id="ann", id=entry.id))):
+    for change in (desk.update(entry, tags=("a",)), desk.pin(entry)):
         with pytest.raises(Rejected, match="the entry is archived") as error:
             await change
         assert error.value.info.code == "conflict"
     assert not (await desk.editor.unpin(PinRequest(user_id="ann", id=entry.id))).entry.pinned
 
 
-async def test_entries_of_others_are_unknown(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto", user="bob")
-    asked = {"user_id": "ann", "id": entry.id}
-    for call in (
+def requests_about(desk: Desk, entry: Entry, user: str) -> list[Awaitable[object]]:
+    """Whatever may be asked about one entry."""
+    asked = {"user_id": user, "id": entry.id}
+    return [
         desk.editor.update(UpdateRequest(**asked, text="x")),
         desk.editor.update(UpdateRequest(**asked, redact=True)),
         desk.editor.pin(PinRequest(**asked)),
         desk.editor.unpin(PinRequest(**asked)),
         desk.editor.history(HistoryRequest(**asked)),
-    ):
+    ]
+
+
+async def test_entries_of_others_are_unknown(desk: Desk) -> None:
+    entry = await desk.said("I live in Porto", user="bob")
+    for call in requests_about(desk, entry, "ann"):
         with pytest.raises(Rejected, match="no entry") as error:
             await call
         assert error.value.info.code == "not_found"
@@ -330,6 +330,16 @@ async def test_entries_of_others_are_unknown(desk: Desk) -> None:
         assert (reply.done, [one.code for one in reply.failed]) == ((), ["not_found"])
     assert await desk.stored(entry) == entry
     assert desk.told == []
+
+
+async def test_a_user_who_is_being_erased_has_no_entries(desk: Desk) -> None:
+    entry = await desk.said("I live in Porto")
+    await desk.store.record_erasure("ann", None, Erasure("ann", 7, NOON + timedelta(days=1)))
+    bulk = desk.editor.bulk(BulkRequest(user_id="ann", ids=(entry.id,), action="pin"))
+    for call in [*requests_about(desk, entry, "ann"), bulk]:
+        with pytest.raises(Rejected, match="no entry"):
+            await call
+    assert await desk.stored(entry) == entry
 
 
 async def test_a_bulk_does_it_to_exactly_the_ids_given(desk: Desk) -> None:
@@ -382,17 +392,3 @@ async def test_a_list_that_does_not_fit_is_a_shorter_page_or_a_part_of_one_entry
         assert (len(shorter.items), shorter.truncated) == (count, count == 1)
         assert [one.id for one in shorter.items] == [one.id for one in whole.items[:count]]
         assert shorter.next_cursor is not None
-
-
-async def test_a_user_who_is_being_erased_has_no_entries(desk: Desk) -> None:
-    entry = await desk.said("I live in Porto")
-    await desk.store.record_erasure("ann", None, Erasure("ann", 7, NOON + timedelta(days=1)))
-    for call in (
-        desk.update(entry, text="x"),
-        desk.editor.pin(PinRequest(user_id="ann", id=entry.id)),
-        desk.history(entry),
-        desk.editor.bulk(BulkRequest(user_id="ann", ids=(entry.id,), action="pin")),
-    ):
-        with pytest.raises(Rejected, match="no entry"):
-            await call
-    assert await desk.stored(entry) == entry

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 
-from contracts.ports import (
-    NO_TRACES,
-    Conversation,
-    InFlightCounts,
-    RecordKind,
-    TextStore,
-    Traces,
-    TurnKey,
-    Unavailable,
-)
+from contracts.ports import Conversation, InFlightCounts, TextStore, Unavailable
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
 from contracts.v1.control import IncognitoStartRequest, SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import commands, control, privacy
@@ -28,9 +18,10 @@ from services.curate.stores import Stores
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader
-from tests.apps.fakes import FakeInFlight, FakeVectors, say_nothing
+from tests.apps.fakes import FakeInFlight, FakeVectors, Instead, say_nothing
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
+from tests.stores.builders import texts_logged
 from tests.stores.changing import modify
 
 
@@ -55,14 +46,10 @@ async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(sto
 
     receipt = await erase("ann", everywhere)
 
-    assert receipt.state == "done"
     removed = receipt.removed
-    assert removed["turns"] == 1
-    assert (removed["vectors"], removed["waiting messages"], removed["dead letters"]) == (1, 1, 2)
-    assert removed.keys() == receipt.left.keys()
-    assert set(receipt.left.values()) == {0}
-    assert not receipt.swept
-    assert not receipt.drained
+    assert (receipt.state, receipt.swept, receipt.drained) == ("done", False, False)
+    assert [removed[what] for what in ("turns", "vectors", "waiting messages", "dead letters")] == [1, 1, 1, 2]
+    assert receipt.left == dict.fromkeys(removed, 0)
     assert await store.get([hers]) == {hers.id: hers}
     assert list(vectors.points) == [hers.id]
     assert await store.erasures() == []
@@ -102,7 +89,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
 
     receipt = await erase("ann", replace(everywhere, vectors=Late()))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
-    assert await store.export_log("ann", after=None, limit=10) == []
+    assert await texts_logged(store, "ann") == []
 
 
 class Failing:
@@ -153,17 +140,10 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     class Away(FakeInFlight):
         is_away = True
 
-        async def drop(
-            self,
-            user_id: str,
-            turns: Collection[TurnKey] | None,
-            *,
-            before: int | None = None,
-            traces: Traces = NO_TRACES,
-        ) -> InFlightCounts:
+        async def drop(self, *given: Any, **named: Any) -> InFlightCounts:
             if self.is_away:
                 raise Unavailable("the bus is away")
-            return await super().drop(user_id, turns, before=before)
+            return await super().drop(*given, **named)
 
     away = Away()
     away.turns = {"ann": ["t9"]}
@@ -172,7 +152,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1
     assert receipt.requested_at is not None
-    assert await store.export_log("ann", after=None, limit=10) == []
+    assert await texts_logged(store, "ann") == []
 
     await say(store, "I am back.")
     away.is_away = False
@@ -180,7 +160,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     done = (await eraser.erase(asked, within=5.0)).receipt
     assert (done.state, set(done.left.values())) == ("done", {0})
     assert (await eraser.erase(asked, within=5.0)).receipt.state == "done"
-    assert [record.turn.text for record in await store.export_log("ann", after=None, limit=10)] == ["I am back."]
+    assert await texts_logged(store, "ann") == ["I am back."]
 
 
 async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) -> None:
@@ -189,7 +169,7 @@ async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) 
     never = datetime(2020, 1, 1, tzinfo=UTC)
     with pytest.raises(Rejected, match="no erasure was asked for then"):
         await erase("ann", everywhere, requested_at=never)
-    assert len(await store.export_log("ann", after=None, limit=10)) == 1
+    assert await texts_logged(store, "ann") == ["My PIN is 4711."]
 
     receipt = await erase("ann", everywhere)
     with pytest.raises(Rejected, match="no erasure"):
@@ -255,13 +235,12 @@ async def test_what_was_published_until_the_mark_was_there_is_erased_too(store: 
     everywhere, _, in_flight = places(store)
     in_flight.turns = {"ann": ["t1"]}
 
-    class Publishing:
-        def __getattr__(self, name: str) -> Any:
-            if name == "record_erasure":
-                in_flight.turns["ann"].append("t2")
-            return getattr(store, name)
+    async def publishing(*given: Any) -> Any:
+        in_flight.turns["ann"].append("t2")
+        return await store.record_erasure(*given)
 
-    mark = await begin("ann", stores=replace(everywhere, text=cast(TextStore, Publishing())))
+    publishes = cast(TextStore, Instead(store, record_erasure=publishing))
+    mark = await begin("ann", stores=replace(everywhere, text=publishes))
     assert mark.before == 2
 
 
@@ -312,8 +291,9 @@ async def test_that_nothing_is_to_be_kept_outlives_an_erase_and_nothing_else_doe
         assert await reader.anything_private("ann", 1, datetime.now(UTC))
         assert not await reader.anything_private("eve", 1, datetime.now(UTC))
     assert set((await store.count_remaining("ann")).values()) == {0}
-    kinds: tuple[RecordKind, ...] = ("settings", "incognito")
-    kept = [one for k in kinds for one in (await store.page_records(k, user_id=None, limit=9, cursor=None)).records]
+    settings = (await store.page_records("settings", user_id=None, limit=9, cursor=None)).records
+    incognito = (await store.page_records("incognito", user_id=None, limit=9, cursor=None)).records
+    kept = [*settings, *incognito]
     assert len(kept) == 3
     assert not any(word in repr(kept) for word in ("ann", "work", "our chat", "*", "mine"))
 

@@ -13,16 +13,16 @@ from contracts.errors import ModelFailed, NoAnswer, Unavailable
 from contracts.ports import Record, TextStore
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.control import EVERY_SPACE
-from contracts.v1.entries import Entry, EntryEnriched, EntryRef
+from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
 from services.curate.privacy import forget
 from services.curate.reconcile import read_anew
 from services.curate.stores import Stores
-from services.embed.handler import embed_entries
 from services.shared.context.block import HEAD, TAIL
 from services.shared.lifecycle.editing import Edit, edited
 from services.shared.vectors.reindexer import Reindexer
 from tests.apps.fakes import FakeInFlight, FakeReader, FakeVectors, home, say_nothing
+from tests.apps.settling import settle
 from tests.stores.builders import NOON, minutes
 from tests.stores.changing import modify
 from tests.stores.drawing import Memory, a_claim, told
@@ -38,10 +38,8 @@ def memory(store: TextStore) -> Memory:
 
 
 async def embedded(memory: Memory, turn: LoggedTurn, vectors: FakeVectors | None = None) -> Entry:
-    ref = EntryRef(user_id=memory.user, id=(await memory.entry(turn)).id)
-    event = EntryEnriched.of([ref], at=NOON)
-    await embed_entries([event], store=memory.store, vectors=vectors or FakeVectors(), embedder=FakeReader())
-    return await memory.entry(turn)
+    (entry,) = await settle(memory.store, [await memory.entry(turn)], FakeReader(), vectors=vectors)
+    return entry
 
 
 async def correct(memory: Memory, turn: LoggedTurn, text: str) -> None:
@@ -55,13 +53,6 @@ async def forget_it(memory: Memory, turn: LoggedTurn) -> None:
     await forget(request, stores=stores, refuse_for=timedelta(hours=1))
 
 
-async def test_claims_are_stored_with_who_read_them(memory: Memory) -> None:
-    _, entry = await memory.say(PORTO, HOME, a_claim("Lisbon", "home", PORTO))
-    assert told(entry) == ["home: Porto"]
-    (claim,) = entry.claims
-    assert (entry.read_by, claim.confidence, claim.is_new, claim.of_user) == (BY_TINY, 0.9, True, True)
-
-
 async def test_they_replace_those_of_the_heads_in_one_write_that_changes_nothing_else(memory: Memory) -> None:
     memory.model.claims[PORTO] = [HOME]
     turn = await memory.log(PORTO)
@@ -72,18 +63,13 @@ async def test_they_replace_those_of_the_heads_in_one_write_that_changes_nothing
     assert after == before.model_copy(update=expected)
 
 
-async def test_the_heads_that_come_later_leave_them(memory: Memory) -> None:
-    turn, read = await memory.say(PORTO, HOME)
-    after = await embedded(memory, turn)
-    assert (after.claims, after.read_by, after.embedding_state) == (read.claims, BY_TINY, "ready")
-
-
-async def test_reading_anew_with_other_heads_leaves_them(memory: Memory) -> None:
+async def test_heads_that_come_later_or_read_anew_leave_them(memory: Memory) -> None:
     vectors, other = FakeVectors(), FakeReader("reader-2")
     turn, read = await memory.say(PORTO, HOME)
-    await embedded(memory, turn, vectors)
+    after = await embedded(memory, turn, vectors)
+    assert (after.claims, after.read_by, after.embedding_state) == (read.claims, BY_TINY, "ready")
     await Reindexer(memory.store, vectors, other).settle()
-    assert (await memory.entry(turn)).claims == read.claims
+    assert await memory.entry(turn) == after
     assert other.has_read == []
     assert await read_anew("reader-2", Stores(memory.store, None, FakeInFlight(), _nobody_hears)) == 0
 
@@ -124,12 +110,6 @@ async def test_where_the_model_fails_that_of_the_heads_stays(memory: Memory, err
     assert again.read_by == ("reader-1" if isinstance(error, NoAnswer) else BY_TINY)
 
 
-async def test_what_failed_is_raised_for_another_delivery(memory: Memory) -> None:
-    turn, memory.model.fails = await memory.log(PORTO), ModelFailed("away")
-    with pytest.raises(ModelFailed):
-        await memory.read(turn)
-
-
 async def test_an_entry_that_a_model_fails_with_again_and_again_does_not_hold_up_the_others(memory: Memory) -> None:
     turn, memory.model.fails = await memory.log(PORTO), ModelFailed("away")
     memory.model.is_left_alone = True
@@ -141,12 +121,14 @@ async def test_an_entry_that_a_model_fails_with_again_and_again_does_not_hold_up
     assert errors == [Unavailable] * 7 + [ModelFailed]
 
 
-async def test_a_text_is_read_once_however_often_and_by_whomever_it_is_delivered(memory: Memory) -> None:
+async def test_a_text_is_read_once_by_each_model_however_often_and_by_whomever_it_is_delivered(memory: Memory) -> None:
     turn, first = await memory.say(PORTO, HOME)
     for extractor in (memory.extractor, memory.another_extractor()):
         memory.extractor = extractor
         assert await memory.read(turn) == first
     assert memory.model.asked == [PORTO]
+    memory.extractor = memory.another_extractor("large")
+    assert (await memory.read(turn)).read_by == "model:large"
 
 
 async def test_two_who_read_it_at_the_same_moment_leave_the_state_of_one(memory: Memory) -> None:
@@ -179,12 +161,6 @@ async def test_one_who_dies_before_storing_leaves_it_to_the_next(memory: Memory)
     assert told(await memory.read(turn)) == ["home: Porto"]
 
 
-async def test_another_model_reads_anew(memory: Memory) -> None:
-    turn, _ = await memory.say(PORTO, HOME)
-    memory.extractor = memory.another_extractor("large")
-    assert (await memory.read(turn)).read_by == "model:large"
-
-
 async def test_a_corrected_text_is_read_anew_each_time_and_nothing_is_left_of_the_old_one(memory: Memory) -> None:
     turn, _ = await memory.say(PORTO, HOME)
     for place in ("Lisbon", "Oslo"):
@@ -197,16 +173,20 @@ async def test_a_corrected_text_is_read_anew_each_time_and_nothing_is_left_of_th
     assert len(memory.model.asked) == 3
 
 
-async def test_a_text_that_is_corrected_while_it_is_read_gets_no_claims_of_the_former(memory: Memory) -> None:
+@pytest.mark.parametrize("text", ["We moved to Lisbon!", ""], ids=["corrected", "forgotten"])
+async def test_a_text_that_is_corrected_or_forgotten_while_it_is_read_gets_no_claims_of_the_former(
+    memory: Memory, text: str
+) -> None:
     turn = await memory.log(PORTO)
     memory.model.claims[PORTO] = [HOME]
 
-    async def correct_it() -> None:
-        await correct(memory, turn, "We moved to Lisbon!")
+    async def change_it() -> None:
+        await (correct(memory, turn, text) if text else forget_it(memory, turn))
 
-    memory.model.before = correct_it
+    memory.model.before = change_it
     entry = await memory.read(turn)
-    assert (entry.text, entry.claims, entry.read_by) == ("We moved to Lisbon!", (), None)
+    assert (entry.text, entry.claims, entry.read_by) == (text, (), None)
+    assert text or "Porto" not in entry.model_dump_json()
 
 
 async def test_what_is_forgotten_has_no_claims_and_is_not_read(memory: Memory) -> None:
@@ -216,18 +196,6 @@ async def test_what_is_forgotten_has_no_claims_and_is_not_read(memory: Memory) -
     entry = await memory.read(turn)
     assert (entry.status, entry.text, entry.claims) == ("forgotten", "", ())
     assert memory.model.asked == [PORTO]
-
-
-async def test_what_is_forgotten_while_it_is_read_stays_so(memory: Memory) -> None:
-    turn = await memory.log(PORTO)
-    memory.model.claims[PORTO] = [HOME]
-
-    async def forget_now() -> None:
-        await forget_it(memory, turn)
-
-    memory.model.before = forget_now
-    entry = await memory.read(turn)
-    assert (entry.status, entry.claims, "Porto" in entry.model_dump_json()) == ("forgotten", (), False)
 
 
 async def test_where_memory_is_off_or_incognito_by_now_no_model_sees_a_turn(memory: Memory) -> None:
@@ -240,16 +208,17 @@ async def test_where_memory_is_off_or_incognito_by_now_no_model_sees_a_turn(memo
 
 @pytest.mark.parametrize(
     "said",
-    [{"role": "assistant"}, {"role": "system"}, {"type": "summary"}, {"text": "ok thanks!"}, {"text": "so " * 5000}],
+    [
+        {"role": "assistant"},
+        {"role": "system"},
+        {"type": "summary"},
+        {"frame": "fiction"},
+        {"text": "ok thanks!"},
+        {"text": "so " * 5000},
+    ],
 )
 async def test_only_what_a_user_states_is_read_and_nothing_very_long(memory: Memory, said: dict[str, Any]) -> None:
     turn = await memory.log(**{"text": PORTO, **said})
-    await memory.read(turn)
-    assert memory.model.asked == []
-
-
-async def test_a_role_play_is_not_shown_to_the_model(memory: Memory) -> None:
-    turn = await memory.log("I am the queen of Porto.", frame="fiction")
     await memory.read(turn)
     assert memory.model.asked == []
 

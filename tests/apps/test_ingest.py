@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -24,13 +24,16 @@ from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessi
 from services.shared import erasures, telemetry
 from services.shared.errors import Poison
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.fakes import Instead
+from tests.stores.builders import NOON
 
 GAP = timedelta(minutes=30)
-NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
 
 
-def incoming(body: bytes, user: str = "ann") -> Incoming:
-    return Incoming(subject=subjects.turns(user), body=body, stored_at=NOON)
+def reading(*, longest: int = 100, stored_at: datetime = NOON, **fields: Any) -> DatedTurn:
+    """What is read of a turn of ann as it was published."""
+    body = json.dumps({"user_id": "ann", "role": "user", "text": "hello", **fields}).encode()
+    return read_turn(Incoming(subjects.turns("ann"), body, stored_at), longest=longest)
 
 
 def a_turn(minutes: float, **given: Any) -> DatedTurn:
@@ -39,11 +42,11 @@ def a_turn(minutes: float, **given: Any) -> DatedTurn:
 
 
 def test_a_missing_id_follows_from_the_content_and_a_missing_time_is_the_streams() -> None:
-    body = b'{"user_id": "ann", "role": "user", "text": "hello there"}'
-    one, same = read_turn(incoming(body), longest=100), read_turn(incoming(body), longest=100)
-    other = read_turn(incoming(body.replace(b"hello", b"howdy")), longest=100)
-    assert one.turn_id == same.turn_id != other.turn_id
-    assert one.created_at == NOON
+    turn = reading()
+    assert turn.turn_id == reading().turn_id != reading(text="howdy").turn_id
+    assert turn.created_at == NOON
+    later, time = NOON + timedelta(hours=1), "2099-01-01T00:00:00Z"
+    assert reading(created_at=time).turn_id == reading(created_at=time, stored_at=later).turn_id, "whenever it arrives"
 
 
 @pytest.mark.parametrize(
@@ -51,10 +54,7 @@ def test_a_missing_id_follows_from_the_content_and_a_missing_time_is_the_streams
     [(-1e6, -1e6), (0, 0), (5, 5), (5.1, 0), (60 * 24 * 365 * 3, 0)],  # minutes
 )
 def test_a_time_that_is_far_ahead_of_the_bus_counts_as_the_arrival_and_is_marked(ahead: float, said_at: float) -> None:
-    given = {"user_id": "ann", "role": "user", "text": "hello", "clock_ahead": True}
-    turn = read_turn(
-        incoming(json.dumps(given | {"created_at": (NOON + timedelta(minutes=ahead)).isoformat()}).encode()), longest=9
-    )
+    turn = reading(clock_ahead=True, created_at=(NOON + timedelta(minutes=ahead)).isoformat())
     assert turn.created_at == NOON + timedelta(minutes=said_at)
     assert turn.clock_ahead == (ahead != said_at)
     (logged,) = place_in_sessions([turn], [None], GAP)
@@ -62,47 +62,34 @@ def test_a_time_that_is_far_ahead_of_the_bus_counts_as_the_arrival_and_is_marked
     assert logged.clock_ahead == entry.clock_ahead == turn.clock_ahead
 
 
-def test_a_turn_keeps_the_id_that_follows_from_what_was_published_whenever_it_arrives() -> None:
-    body = b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2099-01-01T00:00:00Z"}'
-    later = Incoming(subjects.turns("ann"), body, NOON + timedelta(hours=1))
-    assert read_turn(incoming(body), longest=9).turn_id == read_turn(later, longest=9).turn_id
-
-
 def test_what_a_program_wrapped_around_what_was_said_is_no_part_of_a_turn() -> None:
-    fields = {"user_id": "ann", "role": "user", "text": "<page>\nPetra lives in Umeå.\n</page>\nI keep bees."}
-    turn = read_turn(incoming(json.dumps(fields).encode()), longest=100)
+    text = "<page>\nPetra lives in Umeå.\n</page>\nI keep bees."
+    turn = reading(text=text)
     assert turn.text == "I keep bees."
-    assert turn.turn_id == derived_turn_id(Turn.model_validate(fields))
+    assert turn.turn_id == derived_turn_id(Turn(user_id="ann", role="user", text=text))
 
 
 def test_letters_and_accents_that_were_written_apart_are_read_as_one() -> None:
-    apart = unicodedata.normalize("NFD", "Käthe has moved to Düsseldorf, 서울 and が")
-    fields = {"user_id": "ann", "role": "user", "text": apart, "speaker": unicodedata.normalize("NFD", "José")}
-    turn = read_turn(incoming(json.dumps(fields).encode()), longest=100)
-    assert (turn.text, turn.speaker) == ("Käthe has moved to Düsseldorf, 서울 and が", "José")
+    text, speaker = "Käthe has moved to Düsseldorf, 서울 and が", "José"
+    turn = reading(text=unicodedata.normalize("NFD", text), speaker=unicodedata.normalize("NFD", speaker))
+    assert (turn.text, turn.speaker) == (text, speaker)
 
 
 def test_no_persona_is_called_as_what_asks_for_all_of_them() -> None:
-    body = b'{"user_id": "ann", "role": "user", "text": "hello", "persona_id": "*"}'
     with pytest.raises(Poison, match="persona"):
-        read_turn(incoming(body), longest=9)
+        reading(persona_id="*")
 
 
-@pytest.mark.parametrize(("longest", "fits"), [(5, True), (4, False)])
-def test_length_is_counted_in_bytes(longest: int, fits: bool) -> None:
-    message = incoming('{"user_id": "ann", "role": "user", "text": "żółw"}'.encode())
-    size = len("żółw".encode())
-    if fits:
-        assert read_turn(message, longest=size).text == "żółw"
-    else:
-        with pytest.raises(Poison, match=f"{size} bytes"):
-            read_turn(message, longest=longest)
+def test_length_is_counted_in_bytes() -> None:
+    assert reading(text="żółw", longest=7).text == "żółw"
+    with pytest.raises(Poison, match="7 bytes"):
+        reading(text="żółw", longest=6)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_either_a_turn_or_refused(body: bytes) -> None:
     with suppress(Poison, ValidationError):
-        assert read_turn(incoming(body), longest=100).user_id == "ann"
+        assert read_turn(Incoming(subjects.turns("ann"), body, NOON), longest=100).user_id == "ann"
 
 
 def sessions(turns: list[DatedTurn], marks: list[LastTurn | None] | None = None) -> list[str]:
@@ -122,12 +109,6 @@ def test_a_turn_that_is_mostly_not_read_is_counted_and_told_of_without_its_words
     ] * told
 
 
-def test_a_session_ends_with_a_long_silence() -> None:
-    first, second, third, fourth = sessions([a_turn(0), a_turn(29), a_turn(58), a_turn(89)])
-    assert first == second == third
-    assert fourth != third
-
-
 def test_a_turn_continues_the_session_that_the_log_knows() -> None:
     known = LastTurn("known", NOON - timedelta(minutes=10))
     old = LastTurn("old", NOON - timedelta(minutes=31))
@@ -136,20 +117,15 @@ def test_a_turn_continues_the_session_that_the_log_knows() -> None:
 
 
 def test_conversations_spaces_and_users_have_sessions_of_their_own() -> None:
-    turns = [
-        a_turn(0),
-        a_turn(1, conversation_id="other"),
-        a_turn(2, space="work"),
-        a_turn(3, user_id="bob"),
-    ]
+    turns = [a_turn(0), a_turn(1, conversation_id="other"), a_turn(2, space="work"), a_turn(3, user_id="bob")]
     assert len(set(sessions(turns))) == 4
 
 
-@given(st.permutations([a_turn(minutes) for minutes in (0, 10, 20, 70, 80, 200)]))
-def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[DatedTurn]) -> None:
+@given(st.permutations([a_turn(minutes) for minutes in (0, 29, 58, 89, 100, 200)]))
+def test_a_session_ends_with_half_an_hour_of_silence_whatever_the_order_within_a_batch(turns: list[DatedTurn]) -> None:
     by_id = dict(zip([turn.turn_id for turn in turns], sessions(turns), strict=True))
-    assert by_id["t0"] == by_id["t10"] == by_id["t20"]
-    assert by_id["t70"] == by_id["t80"]
+    assert by_id["t0"] == by_id["t29"] == by_id["t58"]
+    assert by_id["t89"] == by_id["t100"]
     assert len(set(by_id.values())) == 3
 
 
@@ -180,16 +156,13 @@ async def nobody_defers(numbers: Collection[int]) -> None:
     raise AssertionError(f"{numbers} are deferred")
 
 
-@pytest.fixture
-def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logging takes longer than an erasure waits for it."""
-    monkeypatch.setattr(handler, "LANDS_WITHIN", 0.0)
-
-
-async def test_marks_are_looked_for_once_when_logging_is_prompt(store: SqliteTextStore) -> None:
+async def test_marks_are_looked_for_once_when_logging_is_prompt(
+    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An erasure that leaves its mark meanwhile finds what was logged."""
-    marking = Marking(store, Erasure("ann", 1, NOON), after=False)
-    assert await proposed(cast(TextStore, marking), bus_letting_go_of(), a_turn(1)) == 1
+    monkeypatch.setattr(handler, "LANDS_WITHIN", 60.0)  # prompt is what a busy machine does
+    marked = marking(store, Erasure("ann", 1, NOON), after=False)
+    assert await proposed(marked, bus_letting_go_of(), a_turn(1)) == 1
     assert (await store.counts("ann")).turns == 1
 
 
@@ -223,32 +196,27 @@ async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, m
     assert set((await store.count_remaining("ann")).values()) == {0}
 
 
-class Marking:
+def marking(store: SqliteTextStore, mark: Erasure, *, after: bool) -> TextStore:
     """A store in which a user is marked before the log is written, or just after."""
 
-    def __init__(self, store: SqliteTextStore, mark: Erasure, *, after: bool) -> None:
-        self._store, self._mark, self._after = store, mark, after
+    async def append(turns: Any, proposals: Any) -> Any:
+        new = await store.append(turns, proposals) if after else None
+        await store.record_erasure(mark.user_id, None, mark)
+        return new if after else await store.append(turns, proposals)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def append(self, turns: Any, proposals: Any) -> Any:
-        if self._after:
-            new = await self._store.append(turns, proposals)
-        await self._store.record_erasure(self._mark.user_id, None, self._mark)
-        return new if self._after else await self._store.append(turns, proposals)
+    return cast(TextStore, Instead(store, append=append))
 
 
-@pytest.mark.usefixtures("slowly")
 @pytest.mark.parametrize("when", ["first", "before", "after"])
 @pytest.mark.parametrize("cleared", [False, True])
 async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_until_the_store_is_cleared(
-    store: SqliteTextStore, when: str, *, cleared: bool
+    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch, when: str, *, cleared: bool
 ) -> None:
+    monkeypatch.setattr(handler, "LANDS_WITHIN", 0.0)  # logging takes longer than an erasure waits for it
     mark = Erasure("bob", 1, NOON, cleared=cleared)
     if when == "first":
         await store.record_erasure("bob", None, mark)
-    marking = store if when == "first" else Marking(store, mark, after=when == "after")
+    marked = store if when == "first" else marking(store, mark, after=when == "after")
     turns = [a_turn(0), a_turn(1, user_id="bob"), a_turn(2, user_id="bob")]
     arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
     deferred: set[int] = set()
@@ -256,9 +224,7 @@ async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_
     async def defer(numbers: Collection[int]) -> None:
         deferred.update(numbers)
 
-    events = await log_turns(
-        arrived, store=cast(TextStore, marking), missing_from_stream=bus_letting_go_of(), defer=defer, gap=GAP
-    )
+    events = await log_turns(arrived, store=marked, missing_from_stream=bus_letting_go_of(), defer=defer, gap=GAP)
     assert deferred == (set() if cleared else {2})
     assert (await store.counts("ann")).turns == 1
     logged = [record.turn.turn_id for record in await store.export_log("bob", after=None, limit=9)]

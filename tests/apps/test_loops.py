@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Erasure, TextStore
-from contracts.v1.commands import ForgetRequest
+from contracts.ports import TextStore
+from contracts.v1.claims import Change
 from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleRequest, State
 from contracts.v1.sessions import SessionsRequest
 from services.curate import loops, sessions
-from services.curate.commands import shorten_items
 from services.shared.errors import Rejected
 from services.shared.knowledge.tasks import tasks_of
-from services.shared.lifecycle.fitting import size_of
+from tests.apps.telling import said, to_do
 from tests.apps.test_edits import Desk
 from tests.claims import a_task, an_end_of
 from tests.stores.builders import NOON, an_entry, store_entries
@@ -24,14 +23,17 @@ from tests.stores.builders import NOON, an_entry, store_entries
 PASSPORT, STAMPS = "I need to renew my passport by Friday", "I have to buy stamps"
 
 
-def said(text: str, day: int = 0, **fields: Any) -> Entry:
-    at = NOON + timedelta(days=day)
-    fields = {"supersedes": tuple(change.entry_id for change in fields.get("changes", ())), **fields}
-    return an_entry("ann", text, created_at=at, last_said_at=at, conversation_id="c1", **fields)
+def ended(text: str, day: int, *changes: Change, **fields: Any) -> Entry:
+    """A text of a day that ends what was to be done."""
+    earlier = tuple(change.entry_id for change in changes)
+    return said(text, day=day, conversation_id="c1", changes=changes, supersedes=earlier, **fields)
 
 
-def to_do(text: str, day: int = 0, **fields: object) -> Entry:
-    return said(text, day, claims=(a_task(text),), **fields)
+def two_tasks() -> Entry:
+    """A text of two sentences, each of which is to be done."""
+    text = f"{PASSPORT}. {STAMPS}."
+    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
+    return said(text, claims=(first, a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))))
 
 
 async def listed(store: TextStore, **fields: object) -> LoopsReply:
@@ -48,18 +50,19 @@ def texts(reply: LoopsReply) -> list[str]:
 
 async def test_what_is_due_next_comes_first(store: TextStore) -> None:
     passport, letter = to_do(PASSPORT), to_do("I will answer the letter tomorrow", 1)
-    await store_entries(store, [passport, letter, to_do(STAMPS, 2), said("I like stamps", 3)])
+    await store_entries(store, [passport, letter, to_do(STAMPS, 2), said("I like stamps", day=3)])
     first, second, third = (await listed(store)).items
     assert [first.text, second.text, third.text] == [letter.text, PASSPORT, STAMPS]
     assert (first.role, first.said_at, third.due_on) == ("user", letter.created_at, None)
     assert second.due_on == date.fromordinal(NOON.toordinal() + (4 - NOON.weekday()) % 7)
     late = await listed(store, now=NOON + timedelta(days=30))
     assert [one.overdue for one in late.items] == [True, True, False]
+    assert texts(await listed(store, limit=1)) == [letter.text]
 
 
 async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> None:
     passport, stamps = to_do(PASSPORT), to_do(STAMPS, 2)
-    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    renewed = ended("Renewed it today", 1, *an_end_of(passport))
     await store_entries(store, [passport, renewed, stamps])
     assert texts(await listed(store)) == [stamps.text]
     found = {loop.text: (loop.state, loop.closed_by) for loop in (await listed(store, state="all")).items}
@@ -68,20 +71,17 @@ async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> No
 
 
 async def test_it_is_open_again_once_what_closed_it_is_forgotten(store: TextStore) -> None:
-    desk, passport = Desk(store), to_do(PASSPORT)
-    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    passport = to_do(PASSPORT)
+    renewed = ended("Renewed it today", 1, *an_end_of(passport))
     await store_entries(store, [passport, renewed])
     assert texts(await listed(store)) == []
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=renewed.id))
+    await Desk(store).forget(renewed)
     assert texts(await listed(store)) == [PASSPORT]
 
 
 async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
-    text = f"{PASSPORT}. I have to buy stamps."
-    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
-    second = a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))
-    entry = said(text, claims=(first, second))
-    ending = said("Got the stamps", 1, changes=an_end_of(entry)[1:])
+    entry = two_tasks()
+    ending = ended("Got the stamps", 1, *an_end_of(entry)[1:])
     await store_entries(store, [entry, ending])
     (passport,) = (await listed(store)).items
     done = await settle(store, passport.id, "done")
@@ -111,7 +111,7 @@ async def test_what_went_out_of_use_when_it_was_done_is_listed_as_done_and_can_b
     store: TextStore,
 ) -> None:
     passport = to_do(PASSPORT)
-    renewed = said("Renewed it today", 1, changes=an_end_of(passport))
+    renewed = ended("Renewed it today", 1, *an_end_of(passport))
     gone = passport.model_copy(update={"status": "superseded", "superseded_by": renewed.id})
     await store_entries(store, [gone, renewed])
     (done,) = (await listed(store, state="done")).items
@@ -122,22 +122,22 @@ async def test_what_went_out_of_use_when_it_was_done_is_listed_as_done_and_can_b
 
 async def test_what_went_out_of_use_for_another_reason_is_not_settled(store: TextStore) -> None:
     passport = to_do(PASSPORT)
-    moved = said("I have moved", 1)
+    moved = said("I have moved", day=1)
     await store_entries(store, [passport.model_copy(update={"status": "superseded", "superseded_by": moved.id}), moved])
-    (id_,) = (one.id for one in tasks_of([passport]))
+    (task,) = tasks_of([passport])
     for state in ("done", None):
         with pytest.raises(Rejected, match="nothing to be done"):
-            await settle(store, id_, state)
+            await settle(store, task.id, state)
 
 
 async def test_each_persona_has_its_own(store: TextStore) -> None:
     coach, chef = to_do("I will walk to work", persona_id="coach"), to_do("I will bake bread", persona_id="chef")
-    walked = said("I walked to work", 1, persona_id="chef", changes=an_end_of(coach))
+    walked = ended("I walked to work", 1, *an_end_of(coach), persona_id="chef")
     await store_entries(store, [coach, chef, to_do(PASSPORT), walked])
     assert set(texts(await listed(store, persona_id="coach"))) == {coach.text, PASSPORT}
     assert set(texts(await listed(store, persona_id="chef"))) == {chef.text, PASSPORT}
     assert len((await listed(store)).items) == len((await listed(store, persona_id="*")).items) == 3
-    await store_entries(store, [said("I walked to work now", 2, changes=an_end_of(coach))])
+    await store_entries(store, [ended("I walked to work now", 2, *an_end_of(coach))])
     assert texts(await listed(store, persona_id="coach")) == [PASSPORT]
     assert {loop.persona_id for loop in (await listed(store)).items} == {None, "chef"}
 
@@ -149,23 +149,14 @@ async def test_other_spaces_and_users_are_left_out(store: TextStore) -> None:
 
 
 async def test_a_decision_goes_with_its_entry(store: TextStore) -> None:
-    desk, entry = Desk(store), to_do(PASSPORT)
+    entry = to_do(PASSPORT)
     await store_entries(store, [entry])
     (loop,) = (await listed(store)).items
     await settle(store, loop.id, "done")
     (record,) = await store.records("ann", "loops")
     assert "passport" not in f"{record.name}{dict(record.body)}"
-    await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+    await Desk(store).forget(entry)
     assert await store.records("ann", "loops") == []
-    with pytest.raises(Rejected, match="nothing to be done"):
-        await settle(store, loop.id, "done")
-
-
-async def test_of_who_is_being_erased_there_are_none(store: TextStore) -> None:
-    await store_entries(store, [to_do(PASSPORT)])
-    (loop,) = (await listed(store)).items
-    await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
-    assert (await listed(store)).items == ()
     with pytest.raises(Rejected, match="nothing to be done"):
         await settle(store, loop.id, "done")
 
@@ -177,24 +168,13 @@ async def test_what_is_not_there_is_not_settled(store: TextStore, id_: str) -> N
         await settle(store, id_, "done")
 
 
-async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
-    await store_entries(store, [to_do(f"I have to buy {n} stamps", n) for n in range(9)])
-    whole = await listed(store)
-    short = await shorten_items(LoopsRequest(user_id="ann"), whole, size_of(whole) // 2)
-    assert size_of(short) <= size_of(whole) // 2
-    assert (short.truncated, 0 < len(short.items) < 9, short.total_count) == (True, True, 9)
-    assert len((await listed(store, limit=3)).items) == 3
-
-
 async def test_a_decision_can_be_taken_back_though_what_closed_it_is_not_among_those_that_are_read(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f"{PASSPORT}. I have to buy stamps."
-    first = a_task(text, "renew my passport", sentence=(0, len(PASSPORT) + 1))
-    entry = said(text, claims=(first, a_task(text, "buy stamps", sentence=(len(PASSPORT) + 2, len(text)))))
-    ending = said("Renewed it", 1, changes=an_end_of(entry)[:1])
+    entry = two_tasks()
+    ending = ended("Renewed it", 1, *an_end_of(entry)[:1])
     gone = entry.model_copy(update={"status": "superseded", "superseded_by": ending.id})
-    await store_entries(store, [gone, ending, said("I like stamps", 2)])
+    await store_entries(store, [gone, ending, said("I like stamps", day=2)])
     passport, stamps = [one.id for one in tasks_of([entry])]
     monkeypatch.setattr(loops, "_READ", 1)
     for id_, state in ((passport, "done"), (stamps, "open")):

@@ -1,28 +1,37 @@
-"""A user's memory as a whole: themes with their counts, a summary in words, and an export that an import reads."""
+"""A user's memory as a whole: themes and what is proposed as one, a summary, an export, and facts given first."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from contracts.ports import Change, Erasure, Overview, Record, Selection, TextStore
+from contracts.errors import Unavailable
+from contracts.ports import Change, Erasure, Record, Selection, TextStore
+from contracts.v1.commands import CreateRequest, EntryReply
+from contracts.v1.entries import Entry
 from contracts.v1.overview import (
     ExportRequest,
     SummaryRequest,
+    ThemeProposal,
+    ThemeProposalsRequest,
     ThemeRemoveRequest,
     ThemeSaveRequest,
     ThemesRequest,
 )
-from services.curate import overview, themes
+from contracts.v1.profile import SeedRequest
+from services.curate import overview, profile, themes
 from services.shared.commands import transfer
 from services.shared.errors import Rejected
 from services.shared.lifecycle.fitting import size_of
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.fakes import FakeVectors
 from tests.apps.test_edits import Desk
 from tests.apps.test_forgetting import embed, places
 from tests.stores.builders import NOON, an_entry, log_texts, store_entries
+from tests.unit.context.test_context_clusters import BREAD
 
 
 async def themes_of(store: TextStore, space: str | None = None, user: str = "ann") -> dict[str, tuple[str, int]]:
@@ -85,20 +94,18 @@ async def test_a_summary_says_in_words_what_it_counts(store: TextStore) -> None:
     )
     assert (reply.entries, reply.pinned, reply.manually_saved) == (7, 1, 1)
     assert (reply.types, reply.states) == ({"fact": 6, "summary": 1}, {"ready": 6, "pending": 1})
-    empty = await overview.summarize(SummaryRequest(user_id="cid"), store=store)
-    assert empty.text == "Nothing is remembered."
+    empty = [await overview.summarize(SummaryRequest(user_id="cid", space=one), store=store) for one in (None, "work")]
+    assert [one.text for one in empty] == ["Nothing is remembered.", "Nothing is remembered in the space “work”."]
 
 
 async def exported(store: TextStore, limit: int, user: str = "ann") -> list[str]:
-    lines, cursor = list[str](), None
-    while True:
-        request = ExportRequest(user_id=user, cursor=cursor, limit=limit)
-        reply = await overview.export(request, store=store)
-        lines += reply.lines
-        cursor = reply.next_cursor
-        if cursor is None:
-            return lines
+    reply = await overview.export(ExportRequest(user_id=user, limit=limit), store=store)
+    lines = [*reply.lines]
+    while reply.next_cursor is not None:
         assert 0 < len(reply.lines) <= limit + 1
+        reply = await overview.export(ExportRequest(user_id=user, cursor=reply.next_cursor, limit=limit), store=store)
+        lines += reply.lines
+    return lines
 
 
 @pytest.mark.parametrize("limit", [1, 3, 1000])
@@ -160,5 +167,68 @@ async def test_of_a_user_who_is_being_erased_there_is_nothing(store: TextStore) 
     assert not await store.replace([Change(entry, entry)])
 
 
-def test_nothing_is_described_as_nothing() -> None:
-    assert overview.describe(Overview(), "work", {}) == "Nothing is remembered in the space “work”."
+async def embedded(store: TextStore, vectors: FakeVectors, **fields: object) -> list[Entry]:
+    entries = await store_entries(store, [an_entry("ann", text, embedding_state="ready", **fields) for text in BREAD])
+    for entry in entries:
+        await embed(vectors, entry)
+    return entries
+
+
+async def proposed(store: TextStore, vectors: FakeVectors | None, space: str | None = None) -> list[ThemeProposal]:
+    request = ThemeProposalsRequest(user_id="ann", space=space)
+    return list((await themes.propose_themes(request, stores=replace(places(store)[0], vectors=vectors))).items)
+
+
+async def test_a_proposed_theme_is_saved_with_its_entries_and_proposed_no_more(store: TextStore) -> None:
+    everywhere, vectors, _ = places(store)
+    entries = await embedded(store, vectors)
+    (theme,) = await proposed(store, vectors)
+    assert (theme.count, set(theme.ids)) == (4, {entry.id for entry in entries})
+    assert theme.slug.startswith("sourdough")
+    save = ThemeSaveRequest(user_id="ann", slug=theme.slug, display_name="Bread", ids=(*theme.ids, "nothing"))
+    assert (await themes.save_theme(save, stores=everywhere)).theme.count == 4
+    assert (await themes.save_theme(save, stores=everywhere)).theme.count == 4
+    assert await proposed(store, vectors) == []
+
+
+@pytest.mark.parametrize("fields", [{"themes": ("tea",)}, {"role": "assistant"}, {"status": "archived"}])
+async def test_what_is_filed_said_by_others_or_out_of_use_suggests_nothing(
+    store: TextStore, fields: dict[str, object]
+) -> None:
+    vectors = FakeVectors()
+    await embedded(store, vectors, **fields)
+    assert await proposed(store, vectors) == []
+
+
+async def test_spaces_erasures_and_stores_that_are_away(store: TextStore) -> None:
+    vectors = FakeVectors()
+    await embedded(store, vectors, space="home")
+    assert len(await proposed(store, vectors, "home")) == len(await proposed(store, vectors)) == 1
+    assert await proposed(store, vectors, "work") == await proposed(store, None) == []
+    vectors.fails = True
+    with pytest.raises(Unavailable):
+        await proposed(store, vectors)
+    vectors.fails = False
+    await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
+    assert await proposed(store, vectors) == []
+
+
+async def test_facts_given_at_the_start_are_saved_once_each_and_refusals_told() -> None:
+    asked: list[CreateRequest] = []
+
+    async def create(request: CreateRequest) -> EntryReply:
+        asked.append(request)
+        if "secret" in request.text:
+            raise Rejected("refused", "memory is off")
+        if "late" in request.text:
+            raise Unavailable("it waits behind others")
+        return EntryReply(entry=an_entry("ann", request.text, id=f"e{len(asked)}"))
+
+    facts = ("I live in Lisbon", "a secret", "too late", "I live in Lisbon")
+    request = SeedRequest(user_id="ann", facts=facts, space="home", persona_id="coach")
+    lisbon, secret, late = (await profile.seed(request, create=create)).items
+    assert (lisbon.id, secret.refused, late.refused) == ("e1", "memory is off", "it waits behind others")
+    first = asked[0]
+    assert (first.manually_saved, first.source_ids) == (True, ("seeded_profile",))
+    assert (first.space, first.persona_id) == ("home", "coach")
+    assert len({one.correlation_id for one in asked}) == 1

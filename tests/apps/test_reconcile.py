@@ -1,24 +1,27 @@
-"""Comparing the stores: whatever differs is named, put right, and then nothing differs."""
+"""Comparing the stores: whatever differs is named and put right once; and what another reader read is read anew."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from contracts.ports import Accepted, Merged, Outcome, Selection, TextStore, VectorPoint
+from contracts.ports import Accepted, Merged, Outcome, Ref, Selection, TextStore, VectorPoint
 from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
-from services.curate.reconcile import SIDES, pages
-from services.curate.stores import Stores
+from services.curate.reconcile import SIDES, pages, read_anew
+from services.curate.stores import Say, Stores
 from services.dedupe.handler import candidate_entry, judge_proposals
 from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeVectors
+from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeReader, FakeVectors, Instead, home, say_nothing
+from tests.apps.settling import settle
 from tests.stores.builders import (
     a_proposal,
     a_turn,
@@ -75,21 +78,12 @@ async def a_memory(store: TextStore, *, entries: int = 7) -> tuple[Memory, list[
 
 async def test_stores_that_agree_have_no_differences_and_every_page_is_looked_at(store: TextStore) -> None:
     memory, stored = await a_memory(store)
-    await log_proposals(store, "ann", 4)
-    await memory.stores.tell(EntryProposed, await _undecided(store))
+    proposals = await log_proposals(store, "ann", 4)
+    await memory.stores.tell(EntryProposed, proposals)
     assert not await memory.differences(fix=False)
     looked = {side: [page.looked_at async for page in pages(side, memory.stores, fix=False)] for side in SIDES}
     assert {side: sum(counts) for side, counts in looked.items()} == {"log": 4, "entries": 11, "vectors": 7}
     assert len(stored) == 7
-
-
-async def _undecided(store: TextStore) -> list[Entry]:
-    return [
-        decision.proposal  # type: ignore[misc]
-        for user in await store.users(after="", limit=10)
-        for record in await store.export_log(user, after=None, limit=100)
-        for decision in record.proposals
-    ]
 
 
 async def test_missing_outdated_and_needless_vectors_are_found_and_put_right(store: TextStore) -> None:
@@ -114,17 +108,10 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
     await store_entries(store, [canonical])
     await store.apply([Merged(proposal, canonical.id, None)])
 
-    class Lossy:
-        """The store, without the entry that a proposal was merged into."""
+    async def without_it(refs: Sequence[Ref]) -> dict[str, Entry]:
+        return {id_: entry for id_, entry in (await store.get(refs)).items() if id_ != canonical.id}
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(store, name)
-
-        async def get(self, refs: Sequence[object]) -> dict[str, Entry]:
-            found = await store.get(refs)  # type: ignore[arg-type]
-            return {id_: entry for id_, entry in found.items() if id_ != canonical.id}
-
-    memory.text = Lossy()  # type: ignore[assignment]
+    memory.text = cast(TextStore, Instead(store, get=without_it))
     assert await memory.differences(fix=True) == {"without_entry": 1}
     settled = (await outcomes_of(store, [proposal]))[proposal.id]
     assert settled == Outcome(proposal.id, "stored", proposal.id)
@@ -220,7 +207,7 @@ async def test_a_near_copy_whose_turn_was_never_logged_stays(store: TextStore) -
     known = {"id": "imported", "text": MISSPELT, "turn_id": "of elsewhere", "created_at": older.created_at + minutes(9)}
     await store_entries(store, [older.model_copy(update=known)])
     assert not await memory.differences(fix=True)
-    assert len((await store.page(Selection("ann"), limit=9, cursor=None)).entries) == 2
+    assert (await store.counts("ann")).entries == 2
 
 
 async def test_a_near_copy_of_what_is_forgotten_meanwhile_is_judged_by_itself(store: TextStore) -> None:
@@ -240,3 +227,82 @@ async def test_a_near_copy_of_what_is_forgotten_meanwhile_is_judged_by_itself(st
 async def test_long_entries_that_differ_by_more_than_typing_are_left_alone(store: TextStore) -> None:
     await accept_at_once(store, LONG, LONG.replace("cold", "warm"), LONG.replace("shelf 3", "shelf 33"))
     assert not await Memory(store).differences(fix=True)
+
+
+READER = "reader-2"
+READY = {"embedding_state": "ready", "read_by": "reader-1"}
+
+
+class Worker:
+    """The embed stage, and how many entries it was given at once."""
+
+    def __init__(self, store: TextStore) -> None:
+        self._store = store
+        self.reader = FakeReader(READER)
+        self.given: list[int] = []
+
+    async def hear(self, events: Sequence[EntryEvent]) -> None:
+        for event in events:
+            self.given.append(len(event.entries))
+            await settle(self._store, list((await self._store.get(event.entries)).values()), self.reader)
+
+
+def told(store: TextStore, say: Say) -> Stores:
+    return Stores(store, None, FakeInFlight(), say)
+
+
+def entries_of_former_reader(count: int) -> list[Entry]:
+    return [an_entry("ann", f"I live in town {n}.", **READY) for n in range(count)]
+
+
+async def test_all_are_read_once_and_few_at_a_time(store: TextStore) -> None:
+    stored = await store_entries(store, entries_of_former_reader(3 * reconcile._READ_AT_ONCE // 2))
+    worker = Worker(store)
+    assert await read_anew(READER, told(store, worker.hear)) == len(stored)
+    assert max(worker.given) <= reconcile._READ_AT_ONCE
+    found = await store.get(stored)
+    assert {one.read_by for one in found.values()} == {READER}
+    assert all(one.claims == (home(one.text),) for one in found.values())
+    assert await read_anew(READER, told(store, worker.hear)) == 0
+    assert sum(worker.given) == len(stored)
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "read already": {"read_by": READER},
+    "on its way": {"embedding_state": "pending"},
+    "refused by the model": {"embedding_state": "error"},
+    "out of use": {"status": "archived"},
+    "an assistant": {"role": "assistant"},
+}
+
+
+@pytest.mark.parametrize("fields", OTHERS.values(), ids=OTHERS.keys())
+async def test_others_are_left_alone(store: TextStore, fields: dict[str, Any]) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "I live in Ghent.", **(READY | fields))])
+    worker = Worker(store)
+    assert await read_anew(READER, told(store, worker.hear)) == 0
+    assert (await store.get([entry]))[entry.id] == entry
+
+
+async def test_a_worker_that_is_away_is_not_waited_for_for_ever(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "_PATIENCE", 0.2)
+    monkeypatch.setattr(reconcile, "_LOOK_EVERY", 0.1)
+    await store_entries(store, entries_of_former_reader(2))
+    assert await read_anew(READER, told(store, say_nothing)) == 2
+
+
+async def test_one_that_is_taken_back_meanwhile_is_not_waited_for(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = await store_entries(store, entries_of_former_reader(1))
+
+    async def take_back(_: Sequence[EntryEvent]) -> None:
+        assert await store.remove(list((await store.get([entry])).values())) == set()
+
+    async def wait(_: float) -> None:
+        raise AssertionError("it is waited for")
+
+    monkeypatch.setattr(reconcile, "asyncio", SimpleNamespace(sleep=wait))
+    assert await read_anew(READER, told(store, take_back)) == 1

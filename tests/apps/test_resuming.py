@@ -19,6 +19,7 @@ from services.curate import scheduler
 from services.curate.scheduler import Attempts, resume
 from services.curate.settings import CurateSettings
 from services.shared.settings import Settings
+from services.shared.tasks import end
 from tests.polling import eventually
 from tests.stores.builders import log_proposals
 
@@ -74,20 +75,26 @@ class BusyBus:
 
     def __init__(self) -> None:
         self.is_busy = True
+        self.looks = 0
         self.said: list[str] = []
 
     async def backlog(self, _: object) -> int:
+        self.looks += 1
         return int(self.is_busy)
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         self.said += [ref.id for event in events for ref in event.entries]
+
+    async def has_said(self, count: int) -> list[str]:
+        """What was said, once it is so much."""
+        return await eventually(lambda: asyncio.sleep(0, self.said), lambda ids: len(ids) == count)
 
 
 async def test_what_was_left_before_the_start_goes_at_once_however_busy_the_bus_is(store: TextStore) -> None:
     left = await log_proposals(store, "ann", 3)
     bus = BusyBus()
     async with resuming(store, bus):
-        await eventually(lambda: said(bus), lambda ids: ids == sorted(proposal.id for proposal in left))
+        assert sorted(await bus.has_said(3)) == sorted(proposal.id for proposal in left)
 
 
 async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
@@ -99,14 +106,10 @@ async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
     left = await log_proposals(store, "ann", 4)
     bus = BusyBus()
     async with resuming(store, bus):
-        await eventually(lambda: said(bus), lambda ids: len(ids) == 2)
-        await store.apply([Refused(Key("ann", id_), "for the test") for id_ in bus.said])
+        await store.apply([Refused(Key("ann", id_), "for the test") for id_ in await bus.has_said(2)])
+        await eventually(lambda: asyncio.sleep(0, bus.looks), bool)
         bus.is_busy = False
-        await eventually(lambda: said(bus), lambda ids: len(ids) == len(left))
-
-
-async def said(bus: BusyBus) -> list[str]:
-    return sorted(bus.said)
+        await bus.has_said(len(left))
 
 
 @asynccontextmanager
@@ -119,5 +122,4 @@ async def resuming(store: TextStore, bus: BusyBus) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end([task])

@@ -96,22 +96,17 @@ async def test_while_questions_go_on_nothing_is_written_until_it_must(
     assert await scored(store, entries) == 3
 
 
-async def test_what_the_store_did_not_take_is_lost_and_what_comes_then_is_not(store: SqliteTextStore) -> None:
+async def test_what_the_store_did_not_take_is_lost_and_what_comes_then_is_not_but_of_what_is_archived(
+    store: SqliteTextStore,
+) -> None:
     entries = await store_entries(store, [an_entry("ann", f"lamp {n}") for n in range(2)])
+    archived = await store_entries(store, [an_entry("ann", "lamp", status="archived")])
     async with recording(away := Noting(store, away=1)) as one:
         one.note("ann", answer(entries[:1]))
         await eventually(lambda: asyncio.sleep(0, away._away), lambda left: left == 0)
-        one.note("ann", answer(entries[1:]))
+        one.note("ann", answer([*archived, *entries[1:]]))
         await eventually(lambda: scored(store, entries[1:]), lambda count: count == 1)
-    assert await scored(store, entries) == 1
-
-
-async def test_what_is_no_longer_active_gets_no_scores(store: SqliteTextStore) -> None:
-    entries = await store_entries(store, [an_entry("ann"), an_entry("ann", "lamp", status="archived")])
-    async with recording(store) as one:
-        one.note("ann", answer(entries))
-        await eventually(lambda: scored(store, entries[:1]), lambda count: count == 1)
-    assert await scored(store, entries) == 1
+    assert await scored(store, [*entries, *archived]) == 1
 
 
 async def test_answers_are_counted_beside_the_scores(store: SqliteTextStore) -> None:

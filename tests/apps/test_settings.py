@@ -20,9 +20,8 @@ from services.curate.settings import CurateSettings
 from services.curate.stores import Stores
 from services.shared import preferences
 from services.shared.stores.sqlite import SqliteTextStore
-from tests.apps.fakes import FakeInFlight, say_nothing
+from tests.apps.fakes import FakeInFlight, Instead, say_nothing
 from tests.stores.builders import an_entry, store_entries
-from tests.stores.changing import modify
 
 NOW = datetime.now(UTC)
 DEFAULTS = SpaceSettings(memory_enabled=True, incognito_default=False, retention_days=0, soft_cap=100)
@@ -80,16 +79,12 @@ async def test_of_many_changes_at_once_each_holds(store: SqliteTextStore) -> Non
     assert (await ask(store)).own == SpaceSettings.model_validate(names)
 
 
-async def test_others_who_keep_changing_it_are_not_waited_for_without_end() -> None:
-    class Contested:
-        async def get_records(self, keys: object) -> dict[object, Record]:
-            return {}
-
-        async def put_record(self, record: Record, *, held: int | None) -> bool:
-            return False
+async def test_others_who_keep_changing_it_are_not_waited_for_without_end(store: SqliteTextStore) -> None:
+    async def put_record(record: Record, *, held: int | None) -> bool:
+        return False
 
     with pytest.raises(Unavailable, match="try again"):
-        await ask(cast(SqliteTextStore, Contested()), memory_enabled=True)
+        await ask(cast(SqliteTextStore, Instead(store, put_record=put_record)), memory_enabled=True)
 
 
 @pytest.fixture
@@ -111,9 +106,14 @@ async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, 
         days = (1, 2, 3, 4, 20, 200)
         said = [an_entry(user, f"{d:03}", space=space, created_at=NOW - timedelta(days=d)) for d in days]
         await store_entries(store, said)
+    twenty_days_ago = NOW - timedelta(days=20)
+    out_of_use = an_entry("ann", "gone", space="attic", status="archived", created_at=twenty_days_ago)
+    await store_entries(store, [out_of_use])
     await ask(store, "work", soft_cap=0, retention_days=0)
     await ask(store, "*", retention_days=10, soft_cap=2)
-    await tidy()
+    for _ in range(2):  # once more it changes nothing
+        await tidy()
+    assert (await store.get([out_of_use]))[out_of_use.id].text == "", "where nothing else is left"
     assert await texts(store, "ann", "work") == ["001", "002", "003", "004", "020", "200"]
     assert await texts(store, "ann", "home") == ["001", "002"]
     assert await texts(store, "bob", "work") == ["001", "002", "003"]
@@ -121,42 +121,28 @@ async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, 
     assert sorted(entry.text for entry in archived.entries) == ["003", "004"]
 
 
-async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(
-    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(store: SqliteTextStore) -> None:
     others = [Record(f"user {number}", "settings", "*", {"memory_enabled": True}, NOW) for number in range(300)]
     await store.add_records(others)
     await ask(store, "*", retention_days=10)
     await ask(store, "work", soft_cap=5)
     await ask(store, "work", soft_cap=6, memory_enabled=True)
     read = list[Record]()
-    get_records, page_records = store.get_records, store.page_records
 
     async def get(keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
-        found = await get_records(keys)
+        found = await store.get_records(keys)
         read.extend(found.values())
         return found
 
     async def page(kind: RecordKind, **given: Any) -> RecordPage:
-        found = await page_records(kind, **given)
+        found = await store.page_records(kind, **given)
         read.extend(found.records)
         return found
 
-    monkeypatch.setattr(store, "get_records", get)
-    monkeypatch.setattr(store, "page_records", page)
-    own = await own_limits(store)
+    own = await own_limits(cast(SqliteTextStore, Instead(store, get_records=get, page_records=page)))
     assert own["ann"].of("work", DEFAULTS).soft_cap == 6
     assert own["ann"].of("home", DEFAULTS).retention_days == 10
     assert (list(own), len(read)) == (["ann"], 4), "two settings, and what leads to them"
     await ask(store, "*", reset=("retention_days",))
     await ask(store, "work", reset=("soft_cap",))
     assert await own_limits(store) == {}
-
-
-async def test_what_is_out_of_use_grows_too_old_where_nothing_else_is_left(store: SqliteTextStore, tidy: Any) -> None:
-    old = an_entry("ann", "gone", space="work", created_at=NOW - timedelta(days=20))
-    (entry,) = await store_entries(store, [old])
-    await modify(store, [entry], lambda one: one.model_copy(update={"status": "archived"}))
-    await ask(store, "*", retention_days=10)
-    await tidy()
-    assert (await store.get([entry]))[entry.id].text == ""

@@ -84,9 +84,38 @@ class Visitor:
         entry: dict[str, Any] = answer.json()["entry"]
         return entry
 
-    def texts(self) -> list[str]:
+    def add_all(self, *texts: str) -> None:
+        """Entries, the last one the newest."""
+        for text in texts:
+            self.add(text)
+
+    def say(self, text: str, conversation: str = "c1", role: str = "user", **fields: Any) -> None:
+        """A turn, published without the page."""
+        turn = {"role": role, "text": text, "conversation_id": conversation, **fields}
+        self.http.post("/v1/memory/turns", json=turn).raise_for_status()
+
+    def entries(self) -> list[dict[str, Any]]:
         """What is remembered of the user."""
-        return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
+        items: list[dict[str, Any]] = self.http.get("/v1/memory/entries").json()["items"]
+        return items
+
+    def texts(self) -> list[str]:
+        return [entry["text"] for entry in self.entries()]
+
+    def search(self, words: str, *, enter: bool = False) -> None:
+        """Type into the field that searches, and has commands."""
+        self.page.get_by_label("Search memories").fill(words)
+        if enter:
+            self.page.keyboard.press("Enter")
+
+    def enter(self, label: str, text: str, key: str = "Enter", *, exact: bool = False) -> None:
+        """Type into a field and press a key."""
+        self.page.get_by_label(label, exact=exact).fill(text)
+        self.page.keyboard.press(key)
+
+    def listed(self, count: int) -> None:
+        """Wait until the page lists so many memories."""
+        expect(self.page.locator(".memory")).to_have_count(count)
 
     def claim(self, entry: dict[str, Any], value: str, slot: Slot, *, whose: str = "", sure: float = 0.4) -> None:
         """Have an entry say, likely only if no more, that this is a value; once it was read, and so is left alone."""

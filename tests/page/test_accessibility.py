@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,13 +61,12 @@ def answered(page: Page, url: str, status: int, detail: str = "The text store is
 
 def furnished(visitor: Visitor) -> dict[str, Any]:
     """A memory with a conversation around it, an earlier wording, a tag and a theme, beside two others."""
-    for role, text in (("assistant", "Which tools do you like?"), ("user", UV)):
-        turn = {"role": role, "text": text, "conversation_id": "tools"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    visitor.say("Which tools do you like?", "tools", "assistant")
+    visitor.say(UV, "tools")
     visitor.add(TEA, type="preference")
     until(lambda: len(visitor.texts()) == 3)
     visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    entry = next(one for one in visitor.http.get("/v1/memory/entries").json()["items"] if one["text"] == UV)
+    entry = next(one for one in visitor.entries() if one["text"] == UV)
     change = {"text": f"{UV}, and tox for tests", "tags": ["tools"], "themes": ["tools"]}
     answer = visitor.http.patch(f"/v1/memory/entries/{entry['id']}", json=change).raise_for_status()
     return dict(answer.json()["entry"])
@@ -92,15 +91,14 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
     entry = visitor.add(UV)
     page = visitor.open()
     with clean(page, "why this?"):
-        page.get_by_label("Search memories").fill("which package manager?")
+        visitor.search("which package manager?")
         page.get_by_role("button", name="Why this?").first.click()
         page.get_by_text("All features").click()
     with clean(page, "nothing found"):
-        page.get_by_label("Search memories").fill("zebra crossings in Ulan Bator")
+        visitor.search("zebra crossings in Ulan Bator")
         expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
     with clean(page, "a command"):
-        page.get_by_label("Search memories").fill("forget everything about pip")
-        page.keyboard.press("Enter")
+        visitor.search("forget everything about pip", enter=True)
         expect(page.get_by_role("button", name="Confirm")).to_be_visible()
     page.get_by_role("button", name="Keep").click()
     with clean(page, "choosing several"):
@@ -133,26 +131,27 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
 
 
 @looks("phone")
-def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
+def test_nothing_is_found_in_any_dialog_and_the_focus_goes_into_it_and_comes_back(visitor: Visitor) -> None:
     visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    opened: list[tuple[str, str, Callable[[Page], object]]] = [
-        ("", "adding", lambda page: page.get_by_role("button", name="Add", exact=True).click()),
-        ("", "keys", lambda page: page.keyboard.press("?")),
-        ("", "another user", lambda page: page.get_by_role("button", name="User").click()),
-        ("settings", "renaming a theme", lambda page: page.get_by_role("button", name="Rename theme").click()),
-        ("settings", "erasing", lambda page: page.get_by_role("button", name="Erase…").click()),
-    ]
-    for view, name, reach in opened:
-        with clean(visitor.page, name):
-            reach(loaded(visitor, view))
-            expect(visitor.page.get_by_role("dialog")).to_be_visible()
-        visitor.page.keyboard.press("Escape")
-        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    page = visitor.page
+    page = loaded(visitor, "")
+    dialog = page.get_by_role("dialog")
+    with clean(page, "keys"):
+        page.keyboard.press("?")
+        expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    for view, name in (("", "Add"), ("", "User"), ("settings", "Rename theme"), ("settings", "Erase…")):
+        opener = loaded(visitor, view).get_by_role("button", name=name, exact=name == "Add")
+        opener.focus()
+        with clean(page, name):
+            page.keyboard.press("Enter")
+            expect(dialog).to_be_visible()
+            assert page.evaluate("document.activeElement.closest('dialog') !== null")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(opener).to_be_focused()
     with clean(page, "the receipt of an erasure"):
         page.get_by_role("button", name="Erase…").click()
-        page.get_by_label("Type “erase” to go on").fill("erase")
-        page.keyboard.press("Enter")
+        visitor.enter("Type “erase” to go on", "erase")
         expect(page.get_by_text("Done. Looking again found nothing.")).to_be_visible()
 
 
@@ -167,6 +166,8 @@ def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> 
     for route in held:
         route.abort()
     page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
     answered(page, "**/v1/memory/**", 503)
     for view in ("", "activity", "settings"):
         with clean(page, f"{view}, failing"):
@@ -195,9 +196,8 @@ def test_what_is_broken_is_found(visitor: Visitor) -> None:
     page = loaded(visitor, "")
     expect(page.locator(".memory time")).to_be_visible()
     page.evaluate("document.querySelector('.memory time').style.color = '#ddd'")
-    page.evaluate("document.querySelector('#search').removeAttribute('aria-label')")
-    page.evaluate("document.querySelector('#search').removeAttribute('placeholder')")
-    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('aria-label')")
-    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('title')")
+    for name, attributes in (("#search", ("aria-label", "placeholder")), (".actions button", ("aria-label", "title"))):
+        for attribute in attributes:
+            page.evaluate(f"document.querySelector('{name}').removeAttribute('{attribute}')")
     rules = {found.split()[1].rstrip(":") for found in findings(page)}
     assert rules >= {"color-contrast", "label", "button-name"}

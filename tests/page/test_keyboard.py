@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -61,29 +59,6 @@ def test_the_focus_is_seen_wherever_it_goes(visitor: Visitor) -> None:
             assert [step["name"] for step in steps if not step[quality]] == [], f"{quality}, {view}"
 
 
-def test_the_focus_comes_back_when_a_dialog_is_closed(visitor: Visitor) -> None:
-    visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
-    visitor.add("I like green tea.")
-    openers: list[tuple[str, Callable[[Page], None]]] = [
-        ("", lambda page: page.get_by_role("button", name="Add", exact=True).focus()),
-        ("", lambda page: page.get_by_role("button", name="User").focus()),
-        ("settings", lambda page: page.get_by_role("button", name="Rename theme").focus()),
-        ("settings", lambda page: page.get_by_role("button", name="Erase…").focus()),
-    ]
-    for view, opener in openers:
-        page = visitor.open(view)
-        expect(page.locator(".loading")).to_have_count(0)
-        opener(page)
-        before = page.evaluate("document.activeElement.outerHTML")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("dialog")).to_be_visible()
-        inside = "document.activeElement.closest('dialog') !== null"
-        assert page.evaluate(inside), "the focus goes into the dialog"
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.evaluate("document.activeElement.outerHTML") == before
-
-
 def test_a_new_memory_has_the_focus_when_its_dialog_is_gone(visitor: Visitor) -> None:
     page = visitor.open()
     page.get_by_role("button", name="Add the first memory").click()
@@ -111,48 +86,42 @@ def test_the_keys_are_told_and_each_does_what_is_told(visitor: Visitor) -> None:
     expect(page.get_by_role("dialog", name="Keys")).to_contain_text("undo forgetting")
     page.keyboard.press("Escape")
     page.keyboard.press("Delete")
-    expect(page.locator(".memory")).to_have_count(0)
+    visitor.listed(0)
     expect(page.locator("#main")).to_be_focused()
     page.keyboard.press("u")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("n")
     page.keyboard.press("Escape")
     expect(page.locator("#main")).to_be_focused()
 
 
-def test_the_next_memory_has_the_focus_when_the_open_one_is_forgotten(visitor: Visitor) -> None:
-    for text in ("I like green tea.", "I live in Porto."):
-        visitor.add(text)
+def test_the_next_memory_has_the_focus_when_one_is_forgotten_and_keeps_it_when_that_is_undone(
+    visitor: Visitor,
+) -> None:
+    visitor.add_all("I like green tea.", "I live in Porto.")
     page = visitor.open()
-    page.get_by_role("link", name="I live in Porto.").press("Enter")
-    expect(page.locator("#edit")).to_be_visible()
+    tea, porto = (page.get_by_role("link", name=text) for text in ("I like green tea.", "I live in Porto."))
+    porto.focus()
     page.keyboard.press("Delete")
-    expect(page.locator(".detail")).to_be_hidden()
-    expect(page.get_by_role("link", name="I like green tea.")).to_be_focused()
-
-
-def test_each_forgetting_is_undone_the_latest_first(visitor: Visitor) -> None:
-    for text in ("I like green tea.", "I live in Porto."):
-        visitor.add(text)
-    page = visitor.open_with_a_clock_of_its_own()
-    expect(page.locator(".memory")).to_have_count(2)
-    page.keyboard.press("j")
-    for key, left in (("Delete", 1), ("Delete", 0), ("u", 1), ("u", 2), ("u", 2)):
-        page.keyboard.press(key)
-        expect(page.locator(".memory")).to_have_count(left)
-    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
-
-
-def test_the_focus_comes_back_from_a_notice(visitor: Visitor) -> None:
-    for text in ("I like green tea.", "I live in Porto."):
-        visitor.add(text)
-    page = visitor.open()
-    page.get_by_role("link", name="I live in Porto.").focus()
-    page.keyboard.press("Delete")
-    tea = page.get_by_role("link", name="I like green tea.")
     expect(tea).to_be_focused()
     page.get_by_role("button", name="Undo").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".memory")).to_have_count(2)
+    visitor.listed(2)
     expect(tea).to_be_focused()
+    porto.press("Enter")
+    expect(page.locator("#edit")).to_be_visible()
+    page.keyboard.press("Delete")
+    expect(page.locator(".detail")).to_be_hidden()
+    expect(tea).to_be_focused()
+
+
+def test_each_forgetting_is_undone_the_latest_first(visitor: Visitor) -> None:
+    visitor.add_all("I like green tea.", "I live in Porto.")
+    page = visitor.open_with_a_clock_of_its_own()
+    visitor.listed(2)
+    page.keyboard.press("j")
+    for key, left in (("Delete", 1), ("Delete", 0), ("u", 1), ("u", 2), ("u", 2)):
+        page.keyboard.press(key)
+        visitor.listed(left)
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)

@@ -57,9 +57,7 @@ def test_what_is_being_forgotten_is_not_known_any_more(visitor: Visitor) -> None
 
 def test_older_sessions_are_shown(visitor: Visitor) -> None:
     for day in (1, 2):
-        turn = {"role": "user", "text": f"I ran {day} miles.", "conversation_id": f"c{day}"}
-        turn["created_at"] = f"2026-02-0{day}T10:00:00Z"
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+        visitor.say(f"I ran {day} miles.", f"c{day}", created_at=f"2026-02-0{day}T10:00:00Z")
     until(lambda: len(visitor.texts()) == 2)
     page = visitor.page
     page.route(
@@ -72,15 +70,6 @@ def test_older_sessions_are_shown(visitor: Visitor) -> None:
     expect(sessions.locator("summary")).to_have_count(2)
     expect(sessions.locator("summary").last).to_be_focused()
     expect(sessions.get_by_role("button", name="Show older")).to_be_hidden()
-
-
-@pytest.mark.parametrize("visitor", [{}, {"viewport": {"width": 390, "height": 844}}], indirect=True)
-def test_what_is_known_takes_its_row(visitor: Visitor) -> None:
-    page = told(visitor)
-    wide = "(rows) => rows.map((row) => row.firstElementChild.offsetWidth / row.offsetWidth)"
-    shares = page.locator(".known .log li").evaluate_all(wide)
-    assert len(shares) > 4
-    assert min(shares) > 0.5
 
 
 def test_names_are_decided_about_on_the_page(visitor: Visitor) -> None:
@@ -123,8 +112,13 @@ def test_what_is_likely_is_asked_about_and_decided_by_one_button(visitor: Visito
     expect(facts).to_contain_text("as you said")
 
 
-def test_facts_and_sessions_lead_to_where_they_are_from(visitor: Visitor) -> None:
+@pytest.mark.parametrize("visitor", [{}, {"viewport": {"width": 390, "height": 844}}], indirect=True)
+def test_facts_and_sessions_have_their_row_and_lead_to_where_they_are_from(visitor: Visitor) -> None:
     page = told(visitor)
+    wide = "(rows) => rows.map((row) => row.firstElementChild.offsetWidth / row.offsetWidth)"
+    shares = page.locator(".known .log li").evaluate_all(wide)
+    assert len(shares) > 4
+    assert min(shares) > 0.5
     expect(page.get_by_role("region", name="Facts")).to_contain_text("José lives in Oslo")
     sessions = page.get_by_role("region", name="Sessions")
     sessions.locator("summary").first.click()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 from typing import Any
@@ -40,7 +39,7 @@ def test_a_newcomer_adds_finds_understands_pins_forgets_and_brings_back(visitor:
     expect(memory).to_be_visible()
     expect(memory.locator(".state")).to_have_count(0)
 
-    page.get_by_label("Search memories").fill("which package manager?")
+    visitor.search("which package manager?")
     expect(memory.get_by_role("button", name="Why this?")).to_be_visible()
     memory.get_by_role("button", name="Why this?").click()
     expect(memory.get_by_role("group", name="Scores")).to_contain_text("Relevance")
@@ -48,11 +47,11 @@ def test_a_newcomer_adds_finds_understands_pins_forgets_and_brings_back(visitor:
     memory.get_by_text("All features").click()
     expect(memory).to_contain_text("Likeness of meaning")
 
-    page.get_by_label("Search memories").fill("")
+    visitor.search("")
     memory.hover()
     memory.get_by_role("button", name="Pin").click()
     expect(memory.get_by_role("button", name="Unpin")).to_be_visible()
-    until(lambda: visitor.http.get("/v1/memory/entries").json()["items"][0]["pinned"])
+    until(lambda: visitor.entries()[0]["pinned"])
 
     memory.get_by_role("button", name="Forget").click()
     expect(memory).to_have_count(0)
@@ -61,67 +60,66 @@ def test_a_newcomer_adds_finds_understands_pins_forgets_and_brings_back(visitor:
     expect(memory).to_be_visible()
 
 
-def test_what_is_forgotten_is_gone_after_ten_seconds(visitor: Visitor) -> None:
-    visitor.add("I live in Porto.")
-    page = visitor.open_with_a_clock_of_its_own()
-    the_memory(page, "Porto").hover()
-    page.get_by_role("button", name="Forget").click()
-    page.clock.run_for(9_000)
-    assert visitor.texts() == ["I live in Porto."]
-    page.clock.run_for(1_500)
-    until(lambda: visitor.texts() == [])
-    expect(page.locator(".memory")).to_have_count(0)
+def forgotten(visitor: Visitor, text: str) -> None:
+    """Press the button of a memory that forgets it."""
+    memory = the_memory(visitor.page, text)
+    memory.hover()
+    memory.get_by_role("button", name="Forget").click()
 
 
-def test_who_looks_at_the_undo_has_as_long_as_they_look(visitor: Visitor) -> None:
+def test_what_is_forgotten_is_gone_after_ten_seconds_and_whoever_looks_at_the_undo_has_longer(visitor: Visitor) -> None:
     visitor.add("I live in Porto.")
     page = visitor.open_with_a_clock_of_its_own()
-    the_memory(page, "Porto").hover()
-    page.get_by_role("button", name="Forget").click()
+    forgotten(visitor, "Porto")
     page.clock.run_for(4_000)
     page.get_by_role("button", name="Undo").focus()
     page.clock.run_for(60_000)
     assert visitor.texts() == ["I live in Porto."]
-    page.get_by_label("Search memories").focus()
+    visitor.page.get_by_label("Search memories").focus()
     page.clock.run_for(5_500)
     assert visitor.texts() == ["I live in Porto."], "six of the ten seconds are left"
     page.clock.run_for(1_000)
     until(lambda: visitor.texts() == [])
+    visitor.listed(0)
 
 
 def test_a_page_that_is_closed_meanwhile_forgets_what_it_said_it_would(visitor: Visitor) -> None:
-    visitor.add("I live in Porto.")
-    visitor.add("I like tea.")
+    visitor.add_all("I live in Porto.", "I like tea.")
     page = visitor.open()
-    the_memory(page, "Porto").hover()
-    the_memory(page, "Porto").get_by_role("button", name="Forget").click()
+    forgotten(visitor, "Porto")
     page.reload()
     expect(page.get_by_text("Leaving the page forgot 1 memory for good.")).to_be_visible()
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     assert visitor.texts() == ["I like tea."]
-    the_memory(page, "tea").hover()
-    page.get_by_role("button", name="Forget").click()
+    forgotten(visitor, "tea")
     page.close(run_before_unload=True)
     until(lambda: visitor.texts() == [])
 
 
-def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: Visitor) -> None:
-    visitor.add("I live in Porto.")
-    page = visitor.open()
-    the_memory(page, "Porto").hover()
-    page.get_by_role("button", name="Forget").click()
+def switch_user(page: Page, user: str) -> None:
     page.get_by_role("button", name="User").click()
-    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
+    page.get_by_role("dialog").get_by_label("User").fill(user)
     page.keyboard.press("Enter")
+
+
+def test_a_switch_to_another_user_closes_what_is_open_and_forgets_what_was_being_forgotten(visitor: Visitor) -> None:
+    visitor.add("I like tea.")
+    entry = visitor.add("I live in Porto.")
+    page = visitor.open(f"memory/{entry['id']}")
+    expect(page.locator("#edit")).to_be_visible()
+    forgotten(visitor, "tea")
+    switch_user(page, f"{visitor.user}-too")
     expect(page.get_by_text("Leaving the page forgot 1 memory for good.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_hidden()
     expect(page.get_by_role("button", name="User")).to_be_focused()
-    assert visitor.texts() == []
+    assert visitor.texts() == ["I live in Porto."]
 
 
 def test_what_another_tab_has_forgotten_or_changed_is_told(visitor: Visitor) -> None:
     entry, other = visitor.add("I live in Porto."), visitor.add("I like tea.")
     page = visitor.open()
-    expect(page.locator(".memory")).to_have_count(2)
+    visitor.listed(2)
     visitor.http.delete(f"/v1/memory/entries/{other['id']}").raise_for_status()
     page.get_by_role("button", name="Pin: I like tea.").press("Enter")
     expect(page.get_by_role("alert")).to_have_text("This memory is gone: it was forgotten elsewhere.")
@@ -136,17 +134,6 @@ def test_what_another_tab_has_forgotten_or_changed_is_told(visitor: Visitor) -> 
     expect(page.get_by_role("heading", name="I live in Braga.")).to_be_visible()
     page.get_by_role("button", name="Edit").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
-
-
-def test_a_switch_to_another_user_closes_what_is_open(visitor: Visitor) -> None:
-    entry = visitor.add("I live in Porto.")
-    page = visitor.open(f"memory/{entry['id']}")
-    expect(page.locator("#edit")).to_be_visible()
-    page.get_by_role("button", name="User").click()
-    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
-    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_hidden()
 
 
 def test_escape_leaves_the_search_with_what_was_typed(visitor: Visitor) -> None:
@@ -175,27 +162,23 @@ def test_a_tab_stays_with_the_user_and_the_space_that_it_names(visitor: Visitor)
     too = {"Memory-User": f"{visitor.user}-too"}
     visitor.http.post("/v1/memory/entries", json={"text": "I keep bees."}, headers=too).raise_for_status()
     page = visitor.open()
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     other = visitor.context.new_page()
     other.goto(visitor.address)
-    other.get_by_role("button", name="User").click()
-    other.get_by_role("dialog").get_by_label("User").fill(too["Memory-User"])
-    other.keyboard.press("Enter")
+    switch_user(other, too["Memory-User"])
     expect(the_memory(other, "bees")).to_be_visible()
     other.get_by_label("Space", exact=True).select_option("default")
-    page.get_by_label("Search memories").fill("Where do I live?")
+    visitor.search("Where do I live?")
     expect(the_memory(page, "Porto").get_by_role("button", name="Why this?")).to_be_visible()
     page.reload()
     expect(page.get_by_role("button", name="User")).to_have_text(visitor.user)
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
 
 
 def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor) -> None:
     said = ["Where do you live?", "I live in Porto.", "A fine town!"]
     for n, text in enumerate(said):
-        turn = {"role": "assistant" if n != 1 else "user", "text": text, "conversation_id": "c1"}
-        turn["created_at"] = f"2026-02-01T10:00:0{n}Z"
-        assert visitor.http.post("/v1/memory/turns", json=turn).status_code == 202
+        visitor.say(text, role="assistant" if n != 1 else "user", created_at=f"2026-02-01T10:00:0{n}Z")
     until(lambda: len(visitor.texts()) == len(said))
     page = visitor.open()
     page.get_by_role("link", name="I live in Porto.").click()
@@ -203,8 +186,7 @@ def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor
     for text in said:
         expect(detail.locator(".around")).to_contain_text(text)
     detail.get_by_role("button", name="Edit").click()
-    page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
-    page.keyboard.press("Escape")
+    visitor.enter("Text", "I live in Lisbon.", "Escape", exact=True)
     detail.get_by_role("button", name="Edit").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
     page.get_by_role("button", name="Cancel").click()
@@ -221,13 +203,7 @@ def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor
 def test_what_was_repeated_stands_where_it_was_said_again(visitor: Visitor) -> None:
     said = [("c1", "I like green tea."), ("c2", "I live in Porto."), ("c2", "I like green tea.")]
     for n, (conversation, text) in enumerate(said):
-        turn = {
-            "role": "user",
-            "text": text,
-            "conversation_id": conversation,
-            "created_at": f"2026-02-0{n + 1}T10:00:00Z",
-        }
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+        visitor.say(text, conversation, created_at=f"2026-02-0{n + 1}T10:00:00Z")
     until(lambda: visitor.texts() == ["I like green tea.", "I live in Porto."])
     page = visitor.open()
     page.get_by_role("link", name="I live in Porto.").click()
@@ -257,13 +233,13 @@ def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
     press("Control+a")
     press("Delete")
     expect(page.get_by_role("button", name="Why this?")).to_have_count(0)
-    expect(page.locator(".memory")).to_have_count(2)
+    visitor.listed(2)
     page.locator("#main").focus()
     press("j")
     press("j")
     expect(page.get_by_role("link", name="My sister is called Anna")).to_be_focused()
     press("p")
-    until(lambda: any(item["pinned"] for item in visitor.http.get("/v1/memory/entries").json()["items"]))
+    until(lambda: any(item["pinned"] for item in visitor.entries()))
     page.wait_for_function("document.activeElement.textContent.includes('Anna')")
     press("Enter")
     expect(page.get_by_role("region", name="Memory", exact=True)).to_be_visible()
@@ -278,9 +254,9 @@ def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
     press("Escape")
     expect(page.get_by_role("link", name="My sister is called Hannah")).to_be_focused()
     press("Delete")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     press("u")
-    expect(page.locator(".memory")).to_have_count(2)
+    visitor.listed(2)
 
     def went(title: str) -> bool:
         for key in ("Escape", "g", "c" if title.startswith("Assistant") else title[0].lower()):
@@ -308,20 +284,19 @@ def test_filters_narrow_the_list(visitor: Visitor) -> None:
     visitor.add("I prefer tea.", type="preference", tags=["drinks"])
     visitor.add("The office is in Porto.", type="fact", space="work")
     page = visitor.open()
-    expect(page.locator(".memory")).to_have_count(2)
+    visitor.listed(2)
     for label, value, left in (("Type", "fact", "Porto"), ("Tag", "drinks", "tea"), ("Space", "work", "Porto")):
         page.get_by_label(label, exact=True).select_option(value)
-        expect(page.locator(".memory")).to_have_count(1)
+        visitor.listed(1)
         expect(page.locator(".memory")).to_contain_text(left)
         page.get_by_label(label, exact=True).select_option("")
-        expect(page.locator(".memory")).to_have_count(2)
+        visitor.listed(2)
     page.get_by_role("button", name="Pinned").click()
     expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
 
 
 def test_a_command_lists_what_it_would_forget_and_forgets_exactly_that(visitor: Visitor) -> None:
-    visitor.add("My dentist is called Maria.")
-    visitor.add("I like tea.")
+    visitor.add_all("My dentist is called Maria.", "I like tea.")
     page = visitor.open_with_a_clock_of_its_own()
     answer, field = page.get_by_role("region", name="Answer"), page.get_by_label("Search memories")
     for decided, left in (("Keep", 2), ("Confirm", 1), ("Undo", 2), ("Confirm", 1), ("u", 2), ("Confirm", 1)):
@@ -333,7 +308,7 @@ def test_a_command_lists_what_it_would_forget_and_forgets_exactly_that(visitor: 
             page.keyboard.press("u")
         else:
             page.get_by_role("button", name=decided).click()
-        expect(page.locator(".memory")).to_have_count(left)
+        visitor.listed(left)
         expect(field if decided == "Keep" else page.get_by_role("link", name="I like tea.")).to_be_focused()
         assert len(visitor.texts()) == 2
     page.clock.run_for(10_500)
@@ -345,13 +320,12 @@ def test_forgetting_by_a_phrase_reaches_all_spaces_that_are_looked_at(visitor: V
     visitor.add("Beetroot is on the menu of the canteen.", space="work")
     visitor.add("I like tea.", space="work")
     page = visitor.open()
-    expect(page.locator(".memory")).to_have_count(3)
-    page.get_by_label("Search memories").fill("forget everything about beetroot")
-    page.keyboard.press("Enter")
+    visitor.listed(3)
+    visitor.search("forget everything about beetroot", enter=True)
     answer = page.get_by_role("region", name="Answer")
     expect(answer).to_contain_text("2 memories will be forgotten, as listed, 1 of them in the space “work”")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
 
 
 def test_the_answer_to_a_command_goes_with_the_next_search_and_with_escape(visitor: Visitor) -> None:
@@ -379,19 +353,6 @@ def test_what_users_say_is_never_more_than_text(visitor: Visitor) -> None:
     with pytest.raises(Exception, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
     visitor.complaints.clear()  # the browser says aloud what it has stopped
-
-
-def test_loading_empty_and_failing_are_told_apart(visitor: Visitor) -> None:
-    page, asked = visitor.page, list[Route]()
-    page.route(re.compile("/v1/memory/entries"), lambda route: asked.append(route))
-    page.goto(visitor.address)
-    expect(page.locator("#main .loading")).to_be_visible()
-    body = {"title": "Unavailable", "detail": "the text store is away", "code": "unavailable", "status": 503}
-    asked.pop().fulfill(status=503, content_type="application/problem+json", body=json.dumps(body))
-    expect(page.get_by_role("alert")).to_contain_text("the text store is away")
-    page.unroute_all()
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
 
 
 def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:

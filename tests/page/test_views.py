@@ -1,4 +1,4 @@
-"""What can be done in each view of the page, and in the list with several memories at once."""
+"""What can be done in each view of the page, in the list with several memories at once, and with a roll-up."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from playwright.sync_api import Locator, Page, expect
 from services.gateway import static
 from services.shared.audit import _KEPT
 from tests.page.conftest import Visitor, until
+from tests.page.test_accessibility import findings
 
 TEA, TRAINS, PORTO = "I like green tea.", "I prefer trains over planes.", "The office is in Porto."
 
@@ -47,18 +48,15 @@ def test_each_setting_holds_as_soon_as_it_is_chosen(visitor: Visitor) -> None:
         until(partial(holds, visitor, name, not before[name]))
     amounts = (("retention_days", "Forget after days", 30), ("soft_cap", "Memories kept", 500))
     for name, label, amount in amounts:
-        page.get_by_label(label).fill(str(amount))
-        page.keyboard.press("Enter")
+        visitor.enter(label, str(amount))
         until(partial(holds, visitor, name, amount))
     for name, label in (
         ("gives_tags", "Tags shared with other spaces"),
         ("takes_tags", "Tags taken from other spaces"),
     ):
-        page.get_by_label(label).fill("health, travel")
-        page.get_by_label(label).blur()
+        visitor.enter(label, "health, travel", "Tab")
         until(partial(holds, visitor, name, ["health", "travel"]))
-    page.get_by_label("Time zone").fill("Europe/Vienna")
-    page.get_by_label("Time zone").blur()
+    visitor.enter("Time zone", "Europe/Vienna", "Tab")
     until(partial(holds, visitor, "time_zone", "Europe/Vienna"))
     page.get_by_role("switch", name="Remember", exact=True).focus()
     page.keyboard.press("g")
@@ -70,54 +68,18 @@ def test_each_setting_holds_as_soon_as_it_is_chosen(visitor: Visitor) -> None:
     expect(page.get_by_label("Forget after days")).to_have_value("30")
     expect(page.get_by_label("Tags shared with other spaces")).to_have_value("health, travel")
     expect(page.get_by_role("switch", name="Remember", exact=True)).not_to_be_checked()
-    page.get_by_label("Forget after days").fill("")
-    page.keyboard.press("Enter")
+    visitor.enter("Forget after days", "")
     until(lambda: chosen(visitor)["retention_days"] == before["retention_days"])
 
 
-def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_a_refusal_is_told(visitor: Visitor) -> None:
+def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_what_cannot_be_is_told_and_not_saved(
+    visitor: Visitor,
+) -> None:
     page = visitor.open("settings")
     page.get_by_label("Space", exact=True).select_option("*")
-    page.get_by_label("Memories kept").fill("70")
-    page.keyboard.press("Enter")
+    visitor.enter("Memories kept", "70")
     until(lambda: chosen(visitor, "anywhere")["soft_cap"] == 70)
-    page.get_by_label("Memories kept").fill("99999999")
-    page.keyboard.press("Enter")
-    expect(page.locator(".toast.bad")).to_be_visible()
-    expect(page.locator(".toast.bad")).not_to_contain_text("change.")
-    expect(page.get_by_label("Memories kept")).to_have_value("70")
-
-
-def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visitor: Visitor) -> None:
-    for n, text in enumerate((TEA, TRAINS, PORTO)):
-        said_at = (datetime.now(UTC) - timedelta(days=400 + n)).isoformat()
-        turn = {"role": "user", "text": text, "conversation_id": "c1", "created_at": said_at}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
-    until(lambda: len(visitor.texts()) == 3)
-    oldest = visitor.http.get("/v1/memory/entries").json()["items"][-1]
-    visitor.http.post(f"/v1/memory/entries/{oldest['id']}/pin").raise_for_status()
-    page = visitor.open("settings")
-    field, asked = page.get_by_label("Forget after days"), page.get_by_role("dialog")
-    field.fill("500")
-    page.keyboard.press("Tab")
-    until(partial(holds, visitor, "retention_days", 500))
-    field.fill("300")
-    page.keyboard.press("Tab")
-    expect(asked).to_contain_text("2 memories are older than 300 days and will be forgotten for good.")
-    asked.get_by_role("button", name="Cancel").click()
-    expect(field).to_have_value("500")
-    assert holds(visitor, "retention_days", 500)
-    field.fill("401")
-    page.keyboard.press("Tab")
-    expect(asked).to_contain_text("1 memory is older than 401 days")
-    asked.get_by_role("button", name="Go on").click()
-    until(partial(holds, visitor, "retention_days", 401))
-
-
-def test_a_number_that_is_none_is_told_beside_its_field_and_not_saved(visitor: Visitor) -> None:
-    before = chosen(visitor)
-    page = visitor.open("settings")
-    field = page.get_by_label("Forget after days")
+    before, field = chosen(visitor), page.get_by_label("Forget after days")
     for typed in ("-3", "1.5", "1e"):
         field.fill("")
         field.press_sequentially(typed)
@@ -125,7 +87,32 @@ def test_a_number_that_is_none_is_told_beside_its_field_and_not_saved(visitor: V
         expect(page.locator(".setting", has=field)).to_contain_text("A whole number of days, 0 or more.")
         expect(field).to_have_value("" if typed == "1e" else typed)
     expect(page.locator(".toast")).to_have_count(0)
+    visitor.enter("Memories kept", "99999999")
+    expect(page.locator(".toast.bad")).to_be_visible()
+    expect(page.locator(".toast.bad")).not_to_contain_text("change.")
+    expect(page.get_by_label("Memories kept")).to_have_value("70")
     assert chosen(visitor) == before
+
+
+def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visitor: Visitor) -> None:
+    for n, text in enumerate((TEA, TRAINS, PORTO)):
+        visitor.say(text, created_at=(datetime.now(UTC) - timedelta(days=400 + n)).isoformat())
+    until(lambda: len(visitor.texts()) == 3)
+    oldest = visitor.entries()[-1]
+    visitor.http.post(f"/v1/memory/entries/{oldest['id']}/pin").raise_for_status()
+    page = visitor.open("settings")
+    field, asked = page.get_by_label("Forget after days"), page.get_by_role("dialog")
+    visitor.enter("Forget after days", "500", "Tab")
+    until(partial(holds, visitor, "retention_days", 500))
+    visitor.enter("Forget after days", "300", "Tab")
+    expect(asked).to_contain_text("2 memories are older than 300 days and will be forgotten for good.")
+    asked.get_by_role("button", name="Cancel").click()
+    expect(field).to_have_value("500")
+    assert holds(visitor, "retention_days", 500)
+    visitor.enter("Forget after days", "401", "Tab")
+    expect(asked).to_contain_text("1 memory is older than 401 days")
+    asked.get_by_role("button", name="Go on").click()
+    until(partial(holds, visitor, "retention_days", 401))
 
 
 def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(visitor: Visitor) -> None:
@@ -144,7 +131,7 @@ def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(vis
     expect(page.get_by_role("alert")).to_contain_text("Memory is off in this space")
     expect(page.get_by_role("alert")).not_to_contain_text("memory.settings")
     page.keyboard.press("Escape")
-    page.get_by_label("Search memories").fill("What do I drink?")
+    visitor.search("What do I drink?")
     expect(page.get_by_role("heading", name="Memory is off")).to_be_visible()
     page.get_by_role("link", name="Turn it on in the settings").click()
     expect(page.get_by_role("switch", name="Remember", exact=True)).not_to_be_checked()
@@ -167,38 +154,30 @@ def test_how_the_page_looks_and_its_keys_are_chosen(visitor: Visitor) -> None:
 def test_an_incognito_conversation_is_kept_nowhere_until_it_is_ended(visitor: Visitor) -> None:
     page = visitor.open("settings")
 
-    def say(text: str) -> None:
-        turn = {"role": "user", "text": text, "conversation_id": "chat-7"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
-
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Type the id of the conversation first")).to_be_visible()
     expect(page.get_by_label("Conversation", exact=True)).to_be_focused()
     page.get_by_label("Conversation", exact=True).fill("chat-7")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Nothing of this conversation is kept, until")).to_be_visible()
-    say("It is a surprise.")
+    visitor.say("It is a surprise.", "chat-7")
     page.get_by_role("button", name="End", exact=True).click()
     expect(page.get_by_text("This conversation is not incognito.")).to_be_visible()
-    say(TEA)
+    visitor.say(TEA, "chat-7")
     until(lambda: visitor.texts() == [TEA])
 
 
 def test_a_conversation_becomes_incognito_where_a_memory_of_it_is_shown(visitor: Visitor) -> None:
-    def say(text: str) -> None:
-        turn = {"role": "user", "text": text, "conversation_id": "chat-8"}
-        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
-
-    say(TEA)
+    visitor.say(TEA)
     until(lambda: visitor.texts() == [TEA])
     page = visitor.open()
     page.get_by_role("link", name=TEA).click()
     page.get_by_role("button", name="Keep nothing more of it").click()
     expect(page.get_by_text("Incognito until")).to_be_visible()
-    say("It is a surprise.")
+    visitor.say("It is a surprise.")
     page.get_by_role("button", name="Undo").click()
     until(lambda: "incognito-end" in visitor.http.get("/v1/memory/audit").text)
-    say(TRAINS)
+    visitor.say(TRAINS)
     until(lambda: sorted(visitor.texts()) == sorted([TEA, TRAINS]))
 
 
@@ -219,7 +198,7 @@ def test_themes_are_made_renamed_filtered_by_and_removed(visitor: Visitor) -> No
     expect(page.locator(".themes")).to_contain_text("How I travel · 1 memory")
     visitor.open()
     page.get_by_label("Theme", exact=True).select_option(label="Journeys")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     expect(page.locator(".memory")).to_contain_text(TRAINS)
     visitor.open("settings")
     page.get_by_role("button", name="Remove theme Journeys").click()
@@ -244,8 +223,7 @@ def test_everything_is_erased_after_the_word_was_typed_and_a_receipt_tells_it(vi
     visitor.add(TEA, tags=["drinks"])
     page = visitor.open()
     page.keyboard.press("n")
-    page.get_by_label("What should be remembered?").fill(TRAINS)
-    page.keyboard.press("Escape")
+    visitor.enter("What should be remembered?", TRAINS, "Escape")
     page.goto(f"{visitor.address}/#/settings")
     page.get_by_role("button", name="Erase…").click()
     expect(page.get_by_role("dialog")).to_contain_text("where memory is off or incognito, it is so until")
@@ -328,8 +306,7 @@ def test_health_says_how_far_behind_it_is_and_comes_back_after_a_lost_connection
 
 
 def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TEA, TRAINS, PORTO)
     page = visitor.open()
     page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
@@ -343,7 +320,7 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     expect(page.get_by_role("button", name="Select", exact=True)).to_be_focused()
 
     def carried() -> list[list[str]]:
-        return sorted(item["tags"] for item in visitor.http.get("/v1/memory/entries").json()["items"])
+        return sorted(item["tags"] for item in visitor.entries())
 
     assert carried() == [[], ["likes", "mine"], ["likes", "mine"]]
 
@@ -359,52 +336,43 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     ticked(page, PORTO).check()
     group.get_by_role("button", name="Pin").click()
     expect(page.locator(".memory.pinned")).to_have_count(2)
-    assert sum(item["pinned"] for item in visitor.http.get("/v1/memory/entries").json()["items"]) == 2
+    assert sum(item["pinned"] for item in visitor.entries()) == 2
 
     page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
     ticked(page, PORTO).check()
     expect(group.get_by_role("button", name="Unpin")).to_be_visible()
     group.get_by_role("button", name="Forget").click()
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".memory")).to_have_count(3)
+    visitor.listed(3)
 
 
-def test_what_is_older_is_loaded_when_all_that_is_shown_is_forgotten(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
-    page = visitor.page
-    page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
-    visitor.open()
-    expect(page.locator(".memory")).to_have_count(2)
-    page.get_by_role("button", name="Select", exact=True).click()
-    group = page.get_by_role("group", name="Selected memories")
-    group.get_by_role("button", name="All shown").click()
-    group.get_by_role("button", name="Forget").click()
-    expect(page.locator(".memory")).to_contain_text([TEA])
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".memory")).to_have_count(3)
-
-
-def test_what_is_shown_older_can_be_filtered_by_its_tag(visitor: Visitor) -> None:
+def test_what_is_older_is_loaded_when_it_is_asked_for_or_all_that_is_shown_is_forgotten(visitor: Visitor) -> None:
     visitor.add(TEA, tags=["drinks"])
-    for text in (TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TRAINS, PORTO)
     page = visitor.page
     page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
     visitor.open()
     page.get_by_role("button", name="Show older").press("Enter")
     expect(page.get_by_role("link", name=TEA)).to_be_focused()
     page.get_by_label("Tag", exact=True).select_option("drinks")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
+    page.reload()
+    visitor.listed(2)
+    page.get_by_role("button", name="Select", exact=True).click()
+    group = page.get_by_role("group", name="Selected memories")
+    group.get_by_role("button", name="All shown").click()
+    group.get_by_role("button", name="Forget").click()
+    expect(page.locator(".memory")).to_contain_text([TEA])
+    page.get_by_role("button", name="Undo").click()
+    visitor.listed(3)
 
 
 def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor) -> None:
-    for text in (TEA, TRAINS, PORTO):
-        visitor.add(text)
+    visitor.add_all(TEA, TRAINS, PORTO)
     page = visitor.open_with_a_clock_of_its_own()
-    expect(page.locator(".memory")).to_have_count(3)
+    visitor.listed(3)
     press = page.keyboard.press
     for key in ("j", "x", "j", "x"):
         press(key)
@@ -420,7 +388,7 @@ def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor)
     press("x")
     group.get_by_role("button", name="Forget").focus()
     press("Enter")
-    expect(page.locator(".memory")).to_have_count(1)
+    visitor.listed(1)
     page.clock.run_for(10_500)
     until(lambda: visitor.texts() == [TEA])
 
@@ -433,3 +401,23 @@ def test_nothing_moves_for_whom_motion_is_too_much(visitor: Visitor) -> None:
     page.get_by_role("button", name="Forget").click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     assert page.evaluate("document.getAnimations().length") == 0
+
+
+SOURDOUGH = ("Sourdough bread needs a long night.", "The sourdough starter is fed with rye.")
+
+
+def test_each_line_leads_to_its_memory_and_that_one_back_until_it_is_undone(visitor: Visitor) -> None:
+    for text in SOURDOUGH:
+        visitor.add(text, manually_saved=False)
+    made = visitor.http.post("/v1/memory/rollups", json={"topic": "sourdough"}).raise_for_status().json()
+    page = visitor.open(f"memory/{made['items'][0]['id']}")
+    source = page.get_by_role("region", name="Rolled up from")
+    expect(source).to_be_visible()
+    visitor.listed(1)
+    assert findings(page) == []
+    source.get_by_role("link", name=SOURDOUGH[1]).click()
+    expect(page.locator(".said")).to_have_text(SOURDOUGH[1])
+    page.get_by_text("Rolled up into").locator("..").get_by_role("link").click()
+    source.get_by_role("button", name="Undo").press("Enter")
+    visitor.listed(2)
+    assert {*visitor.texts()} == {*SOURDOUGH}
