@@ -241,9 +241,9 @@ async def read_anew(reader: str, stores: Stores) -> int:
 
 
 async def _until_done(entries: Sequence[Entry], store: TextStore) -> None:
-    """Wait until they are embedded; not for ever: a worker that is away finds them on the bus later."""
+    """Wait until those in use are embedded; not for ever: a worker that is away finds them on the bus later."""
     for _ in range(int(_PATIENCE / _LOOK_EVERY)):
-        found = await store.get(entries)
-        if all(one.embedding_state != "pending" for one in found.values()):
+        found = (await store.get(entries)).values()
+        if not any(one.status == "active" and one.embedding_state == "pending" for one in found):
             return
         await asyncio.sleep(_LOOK_EVERY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,9 +16,11 @@ from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
 from services.curate.reconcile import SIDES, pages, read_anew
+from services.curate.retention import put_away
 from services.curate.stores import Say, Stores
 from services.dedupe.handler import candidate_entry, judge_proposals
 from services.embed.handler import embed_entries
+from services.shared.changes import change_entries
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeReader, FakeVectors, Instead, home, say_nothing
 from tests.apps.settling import settle
@@ -293,16 +295,29 @@ async def test_a_worker_that_is_away_is_not_waited_for_for_ever(
     assert await read_anew(READER, told(store, say_nothing)) == 2
 
 
-async def test_one_that_is_taken_back_meanwhile_is_not_waited_for(
-    store: TextStore, monkeypatch: pytest.MonkeyPatch
+async def _taken_back(store: TextStore, entry: Entry) -> None:
+    assert await store.remove(list((await store.get([entry])).values())) == set()
+
+
+async def _forgotten(store: TextStore, entry: Entry) -> None:
+    await store.forget([entry], until=None)
+
+
+async def _archived(store: TextStore, entry: Entry) -> None:
+    await change_entries(store, [entry], lambda one: put_away(one, None, now=NOON))
+
+
+@pytest.mark.parametrize("meanwhile", [_taken_back, _forgotten, _archived])
+async def test_one_that_goes_out_of_use_meanwhile_is_not_waited_for(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[TextStore, Entry], Awaitable[None]]
 ) -> None:
     (entry,) = await store_entries(store, entries_of_former_reader(1))
 
-    async def take_back(_: Sequence[EntryEvent]) -> None:
-        assert await store.remove(list((await store.get([entry])).values())) == set()
+    async def goes(_: Sequence[EntryEvent]) -> None:
+        await meanwhile(store, entry)
 
     async def wait(_: float) -> None:
         raise AssertionError("it is waited for")
 
     monkeypatch.setattr(reconcile, "asyncio", SimpleNamespace(sleep=wait))
-    assert await read_anew(READER, told(store, take_back)) == 1
+    assert await read_anew(READER, told(store, goes)) == 1

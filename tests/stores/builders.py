@@ -180,6 +180,11 @@ async def log_texts(store: TextStore, user_id: str, *texts: str, **fields: Any) 
     return proposals
 
 
+async def texts_logged(store: TextStore, user: str) -> list[str]:
+    """What a user said, in the order of the log."""
+    return [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
+
+
 async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
     """The turns of a user as the log has them, by turn id."""
     return {record.turn.turn_id: record.turn for record in await store.export_log(user, after=None, limit=100)}
