@@ -25,6 +25,7 @@ from services.shared.errors import Rejected
 from tests.apps.fakes import FakeEmbedder, FakeInFlight, FakeReader, FakeVectors, Instead, home, say_nothing
 from tests.apps.settling import settle
 from tests.stores.builders import (
+    NOON,
     a_proposal,
     a_turn,
     an_entry,
