@@ -137,11 +137,7 @@ def test_what_is_likely_ends_nothing_and_hides_no_fact() -> None:
     moved = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Bruges", 2, sure=0.4)]
     assert summary(claimed(moved)) == [("Bruges", "sure", True), ("Ghent", "sure", False)]
     back = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Ghent", 2, sure=0.4)]
-    assert summary(claimed(back)) == [
-        ("Ghent", "likely", True),
-        ("Bruges", "sure", True),
-        ("Ghent", "sure", False),
-    ]
+    assert summary(claimed(back)) == [("Ghent", "likely", True), ("Bruges", "sure", True), ("Ghent", "sure", False)]
 
 
 def test_others_have_values_of_their_own() -> None:

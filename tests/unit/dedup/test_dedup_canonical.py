@@ -1,7 +1,5 @@
 """What a text states: all that carries meaning stays, all that only decorates goes, whatever the language."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -221,69 +219,6 @@ def test_what_is_between_backticks_is_the_same_without_them_where_it_is_plain() 
     assert read("I use `uv`, not *pip*").words == read("i use uv, not pip.").words
     assert read("it`s Bob`s dog").code == frozenset()
     assert read("Call `Foo(x)` or `bar baz`.").code == {"Foo(x)", "bar", "baz"}
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "【",
-            "[1",
-            "[1] ",
-            "a'",
-            "_",
-            "a_!",
-            "http://",
-            "www.",
-            "1.",
-            "1,1",
-            "²",
-            "\u200b",
-            "-",
-            "**a ",
-            "*a* ",
-            "\ud800",
-        ),
-        *(
-            "(",
-            ")",
-            "a(",
-            "f(a)",
-            "((a))",
-            "@",
-            "a@",
-            "a.b",
-            "🎉",
-            ":) ",
-            "no, ",
-            '"',
-            "6' ",
-            "?",
-            "? ",
-            "\n",
-            "- ",
-            "A/",
-            "$1,",
-            "that ",
-            "I think that ",
-        ),
-        *(
-            "`",
-            "``` ",
-            "```\n",
-            "`a ",
-            "`A`b ",
-            "~~~\n",
-            "\ua66e `x` ",
-            "\ua66e ",
-        ),
-    ],
-)
-def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
-    for text in (piece * (65536 // len(piece)), "a" + "(" * 32768 + "b" + ")" * 32768):
-        started = time.thread_time()
-        read(text)
-        assert time.thread_time() - started < 3  # what is not linear takes minutes
 
 
 def test_an_opening_with_nothing_behind_it_is_read() -> None:

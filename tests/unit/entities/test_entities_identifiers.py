@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from services.shared.entities.identifiers import identifiers_in, named_in
@@ -61,14 +59,3 @@ def test_each_of_several_identifiers_is_looked_for_alone() -> None:
 
 def test_a_number_of_something_else_is_no_code() -> None:
     assert named_in(identifiers_in("Which team has OPS-999?"), ["Room 999 is free."]) == [frozenset()]
-
-
-@pytest.mark.parametrize("part", ["a1", "a", "1", "-", "a-", "1.", "@_", "a1-"])
-def test_a_long_run_is_read_in_time_that_grows_with_its_length(part: str) -> None:
-    def seconds(length: int) -> float:
-        text, started = part * (length // len(part)), time.thread_time()
-        named_in(identifiers_in(text), [text, text])
-        return time.thread_time() - started
-
-    seconds(1000)
-    assert min(seconds(64_000) for _ in range(3)) < 40 * max(min(seconds(8_000) for _ in range(3)), 1e-3)

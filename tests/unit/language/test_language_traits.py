@@ -7,12 +7,7 @@ import pytest
 from services.shared.language.analysis import telling_terms
 from services.shared.language.traits import ByText, Traits, asks_only_for, is_mere_question, traits_of
 
-NO_FORM = Traits(
-    ends_in_question=False,
-    length=0,
-    names_time=False,
-    has_number=False,
-)
+NO_FORM = Traits(ends_in_question=False, length=0, names_time=False, has_number=False)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ TASKS = [
     _asked(
         "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the "
         "title, without "
-        "any preamble and prefix like `Title:`.",
+        "any preamble and prefix like `Title:`."
     ),
     _asked("简要总结一下对话内容，用作后续的上下文提示 prompt，控制在 200 字以内"),
     _asked(

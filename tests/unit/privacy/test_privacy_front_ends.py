@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from services.shared.privacy.front_ends import is_task
@@ -72,10 +70,3 @@ def test_what_a_front_end_asks_beside_the_chat_is_a_task(text: str) -> None:
 )
 def test_what_somebody_asks_is_none(text: str) -> None:
     assert not is_task(text)
-
-
-@pytest.mark.parametrize("piece", ["### Task:\n<chat ", "please ", "summarize the ", "generate a title for "])
-def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
-    started = time.thread_time()
-    is_task(piece * 20_000)
-    assert time.thread_time() - started < 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from services.shared.privacy.front_ends import Request, is_task, sets_task
@@ -22,17 +20,3 @@ def test_what_a_person_asks_in_like_words_is_none(request_: Request) -> None:
 
 def test_by_the_newest_message_alone_less_than_half_of_the_tasks_are_known() -> None:
     assert sum(is_task(one.text) for one in TASKS) < 0.6 * len(TASKS)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["you are a ", "you are a to ", "you are a that ", "analyze a and ", "based on a, ", "### Output\n", '"', "title ",
-     "the user ", "给", "only return the ", "<a>", "```", "user:\n", "- x\n", "please ", "please quickly ",
-     "message: ", "\n\nText:\n", "answer the ", "reply one ", '"""', "<fim_prefix>", "a-'",
-     "you are a memory ", "given the chat history "],
-)  # fmt: skip
-def test_requests_of_any_length_are_read_in_time_that_grows_with_them(piece: str) -> None:
-    started = time.thread_time()
-    for text in (piece * 20_000, f"### Task\n{piece * 20_000}", f"Generate a title {piece * 20_000}"):
-        sets_task(Request(text, text, (text,), (text, text)))
-    assert time.thread_time() - started < 2

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from contracts.v1.turns import Turn
 from services.shared.privacy.thoughts import without_thoughts
 from services.shared.privacy.wrappers import as_spoken
-from tests.attacks import assert_linear
 
 HM = "Okay, the user likes tea. I should offer some.\n\nOr coffee?"
 A = "The kettle is on."
@@ -142,25 +141,6 @@ def test_a_mark_without_a_name_is_read(mark: str) -> None:
 @given(_PROSE)
 def test_without_marks_an_answer_is_as_it_was(answer: str) -> None:
     assert without_thoughts(answer) == answer
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<think>",
-        "</think>",
-        "think",
-        "<|channel|>",
-        "<|channel|>a<|message|>",
-        "◁think▷",
-        "```thinking\n",
-        "<details ",
-        "analysis",
-        "assistantfinal",
-    ],
-)
-def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    assert_linear(lambda run: without_thoughts(f"analysis think {run}"), piece)
 
 
 LABELLED = [
