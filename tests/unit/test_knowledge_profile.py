@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import count
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry, Saying
-from services.shared.knowledge.profile import KINDS, LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
+from services.shared.knowledge.profile import LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
 from tests.stores.builders import NOON, an_entry, minutes
 
 VALUES = ("Ghent", "Bruges", "Ostend")
-SINGLE = [slot for slot in get_args(Slot) if not kind_of(slot).holds_many]
 
 
 def stating(slot: Slot, value: str, at: float = 0, sure: float = 0.9, **fields: Any) -> Entry:
@@ -110,27 +109,11 @@ def summary(facts: list[ClaimedFact]) -> list[tuple[str, str, bool]]:
     return [(one.value, one.state, one.until is None) for one in facts]
 
 
-def test_every_slot_with_a_kind_is_one_of_the_contract() -> None:
-    assert set(KINDS) <= set(get_args(Slot))
-    assert "home" in SINGLE
-    assert "like" not in SINGLE
-
-
-def test_the_newest_of_one_value_is_present_and_ends_the_older() -> None:
-    first, second = claimed([stating("home", "Ghent"), stating("home", "Bruges", 5)])
-    assert (first.value, first.until) == ("Bruges", None)
-    assert (second.value, second.until) == ("Ghent", NOON + minutes(5))
-
-
-def test_of_three_values_each_ends_with_the_first() -> None:
-    facts = claimed([stating("home", value, n) for n, value in enumerate(VALUES)])
-    assert summary(facts) == [("Ostend", "sure", True), ("Bruges", "sure", False), ("Ghent", "sure", False)]
-
-
-def test_what_holds_many_keeps_them_all() -> None:
-    facts = claimed([stating("like", value, n) for n, value in enumerate(VALUES)])
-    assert all(one.until is None for one in facts)
-    assert len(facts) == 3
+def test_each_value_ends_with_the_next_where_a_slot_holds_one_and_stays_where_it_holds_many() -> None:
+    homes = claimed([stating("home", value, n) for n, value in enumerate(VALUES)])
+    assert [one.until for one in homes] == [None, NOON + minutes(2), NOON + minutes(1)]
+    assert summary(homes) == [("Ostend", "sure", True), ("Bruges", "sure", False), ("Ghent", "sure", False)]
+    assert [one.until for one in claimed([stating("like", value, n) for n, value in enumerate(VALUES)])] == [None] * 3
 
 
 def test_what_is_likely_ends_nothing_and_hides_no_fact() -> None:

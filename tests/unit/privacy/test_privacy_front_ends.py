@@ -1,10 +1,11 @@
-"""Which texts are tasks of a front end, and which somebody said."""
+"""Which texts and requests are tasks of a program, and which are what a person says."""
 
 from __future__ import annotations
 
 import pytest
 
-from services.shared.privacy.front_ends import is_task
+from services.shared.privacy.front_ends import Request, is_task, sets_task
+from tests.unit.privacy.front_end_cases import PERSONS, TASKS
 
 
 @pytest.mark.parametrize(
@@ -12,15 +13,11 @@ from services.shared.privacy.front_ends import is_task
     [
         "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: my cult is Gnarfbund\nASSISTANT: "
         "ok\n</chat_history>",
-        "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### "
-        "Guidelines:\n- x\n### Chat History:\n<chat_history>\nUSER: a\n</chat_history>",
         "### Task:\nAnalyze the chat history to determine the necessity of generating search "
         "queries\n<chat_history>\nUSER: a\n</chat_history>",
         "### Tarea:\nGenera un título conciso.\n### Salida:\nJSON",
         "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only "
         "return the title itself.\n\nConversation:\nUser: hi",
-        "Please generate a concise, 5-word-or-less title for the conversation, using its same language, with "
-        "no punctuation. Apply title case conventions.",
         "Detect user language and write in the same language an extremely concise title for this "
         "conversation, which you must accurately detect. Write in the detected language. Title in 5 Words or "
         "Less. No Punctuation or Quotation.",
@@ -33,10 +30,6 @@ from services.shared.privacy.front_ends import is_task
         "Generate a concise, descriptive title for this conversation based on the user's "
         "message.\n\nRequirements:\n- 3 to 5 words\n- No quotation marks\n- Only output the title, nothing "
         "else",
-        "Based on this message, generate a short 4-6 word title for the conversation. Reply with only the "
-        "title, no punctuation:\n\nhi",
-        "Generate a specific and contextual title (2-3 words) for a chat conversation that starts with these "
-        "messages. Generate only the title without any additional text or punctuation.",
         "Name this chat in at most 5 words. Reply with the name only, no quotes.",
     ],
 )
@@ -47,22 +40,16 @@ def test_what_a_front_end_asks_beside_the_chat_is_a_task(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Give me a title for my essay about bees",
         "Write a summary of the meeting: Anna left, Bob stays",
         "Please write a short title for this photo",
         "### Task:\nRespond to the user query using the provided context\n<context>abc</context>\nWhat is my "
         "dog called?",
         "Summarize this article in 200 words or less: ...",
-        "Suggest a name for my dog, only one word",
         "I need a title for my talk about discussion culture",
-        "Can you summarize our conversation?",
-        "Give our conversation a title",
         "My task is to write a title",
-        "Suggest names for my book club's discussion",
         "I had a conversation with Anna about names for the baby",
         "Write a message to my landlord in 50 words or less",
         "Give me three names for a chat app in JSON",
-        "### Task:\nbuy milk",
         "### Aufgabe:\nFinde die Überschrift meines Aufsatzes.\n### Format:\nkurz",
         "### Tâche:\nTrouve le titre de ma chanson.\n### Sortie:\nle titre",
         "Create a thread pool with ten workers and return only the JSON",
@@ -70,3 +57,13 @@ def test_what_a_front_end_asks_beside_the_chat_is_a_task(text: str) -> None:
 )
 def test_what_somebody_asks_is_none(text: str) -> None:
     assert not is_task(text)
+
+
+@pytest.mark.parametrize("request_", TASKS, ids=lambda one: one.text[:40])
+def test_what_a_program_asks_by_itself_is_a_task(request_: Request) -> None:
+    assert sets_task(request_)
+
+
+@pytest.mark.parametrize("request_", PERSONS, ids=lambda one: one.text[:40])
+def test_what_a_person_asks_in_like_words_is_none(request_: Request) -> None:
+    assert not sets_task(request_)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from services.shared.reading.decode import COLUMNS, SIGNS, SLOTS, Floats, Stretch, claims_in, tasks_in
+from services.shared.reading.decode import COLUMNS, SIGNS, Floats, Stretch, claims_in, tasks_in
 from tests.unit.reading.tokens import Offsets, logits_of, read_texts, words
 
 Found = Callable[[Floats, Offsets, str], list[Stretch]]
@@ -19,36 +19,18 @@ both = pytest.mark.parametrize("found", [claims_in, tasks_in])
 
 @both
 @given(read_texts())
-def test_stretches_lie_within_the_text_in_order_and_do_not_overlap(
+def test_stretches_lie_in_order_within_the_text_and_cut_no_word(
     found: Found, read: tuple[Floats, Offsets, str]
 ) -> None:
     logits, offsets, text = read
     stretches = found(logits, offsets, text)
-    assert all(0 <= one.begin < one.end <= len(text) for one in stretches)
     assert all(one.end <= after.begin for one, after in pairwise(stretches))
-
-
-@both
-@given(read_texts())
-def test_stretches_cut_no_word(found: Found, read: tuple[Floats, Offsets, str]) -> None:
-    logits, offsets, text = read
-    for one in found(logits, offsets, text):
+    for one in stretches:
+        assert 0 <= one.begin < one.end <= len(text)
         for place in (one.begin, one.end):
             beside = text[max(place - 1, 0) : place + 1] if place else ""
             assert len(beside) < 2 or not beside[0].isalnum() or not beside[1].isalnum()
-
-
-@both
-@given(read_texts())
-def test_what_is_told_of_a_stretch_is_a_share_or_a_finite_number(
-    found: Found, read: tuple[Floats, Offsets, str]
-) -> None:
-    logits, offsets, text = read
-    for one in found(logits, offsets, text):
-        assert one.slot in SLOTS
-        assert 0 <= one.of_user <= 1
-        assert 0 <= one.is_new <= 1
-        assert len(one.signs) == SIGNS
+        assert (0 <= one.of_user <= 1, 0 <= one.is_new <= 1, len(one.signs)) == (True, True, SIGNS)
         assert np.isfinite(one.signs).all()
         assert one.whose is None or 0 <= one.whose[0] < one.whose[1] <= len(text)
 
