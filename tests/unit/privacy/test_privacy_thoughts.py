@@ -17,8 +17,6 @@ THOUGHTS = [
     f"<think>{HM}</think>\n\n{A}",
     f"{HM}\n</think>\n\n{A}",
     f"{HM}</think>{A}",
-    f"<thinking>\n{HM}\n</thinking>\n{A}",
-    f"<reflection>{HM}</reflection>\n{A}",
     f"[THINK]{HM}[/THINK]{A}",
     f"<|channel|>analysis<|message|>{HM}<|end|><|start|>assistant<|channel|>final<|message|>{A}<|return|>",
     f"<|start|>assistant<|channel|>analysis<|message|>{HM}<|end|><|start|>assistant<|channel|>commentary<|message|>Hm<|end|>"
@@ -29,8 +27,6 @@ THOUGHTS = [
     f"<seed:think>{HM}</seed:think>{A}",
     f"<|begin_of_thought|>\n{HM}\n<|end_of_thought|>\n\n<|begin_of_solution|>\n{A}\n<|end_of_solution|>",
     f"```thinking\n{HM}\n```\n{A}",
-    f"<THOUGHT>{HM}</THOUGHT>\n<ANSWER>{A}</ANSWER>",
-    f"<scratch_pad>{HM}</scratch_pad><final_answer>\n{A}\n</final_answer>",
     f"<|START_THINKING|>{HM}<|END_THINKING|><|START_RESPONSE|>{A}<|END_RESPONSE|>",
     f"【思考】{HM}".replace("思考", "thinking") + f"【/thinking】\n{A}",
     f"=== THINKING ===\n{HM}\n=== END THINKING ===\n{A}",
@@ -38,11 +34,8 @@ THOUGHTS = [
     f"<think>\n<think>{HM}</think>\n{HM}\n</think>\n{A}",
     f"{A}\n<think>\n{HM}\n</think>",
     f"{A}\n\n<thinking>{HM}",
-    f"{A}\n```reasoning\n{HM}",
     f":::thinking\n{HM}\n:::\n{A}",
-    f"<!-- thinking -->\n{HM}\n<!-- /thinking -->\n{A}",
     f"**<think>**\n{HM}\n**</think>**\n\n{A}",
-    f'<think_step n="1">{HM}</think_step>\n{A}',
 ]
 
 
@@ -76,13 +69,10 @@ def test_what_stands_around_thoughts_is_kept() -> None:
     "answer",
     [
         "Use the `<think>` tag for that, and close it with `</think>`.",
-        "Put it between <think> and </think>, then go on.",
-        "wrap it in <think>…</think> tags please",
         "Use:\n\n    <think>\n    hm\n    </think>\n\nfor it.",
         "1. Open with <think>\n2. Close with </think>\n3. Answer",
         "| mark | use |\n|---|---|\n| <think> | thoughts |\n| </think> | end |",
         "=== Reasoning ===\nTea is warm.",
-        "The mark at the end is </think>.",
         "```html\n<think>\nhm\n</think>\n```\nThis is how its answers look.",
         "```python\nthinking = True\n```\nSets it.",
         "I think tea is fine. My reasoning: it is warm.",
