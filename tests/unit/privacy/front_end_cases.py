@@ -13,8 +13,7 @@ from services.shared.privacy.front_ends import Request
 
 AGENT = (
     "You are a coding agent in a terminal.\nBe concise. Answer in fewer than 4 lines.\n# Commits\nWhen asked to "
-    "commit, "
-    "draft a commit message of 1-2 sentences. Return only JSON where a tool needs it. Use the tools.\n"
+    "commit, draft a commit message of 1-2 sentences. Return only JSON where a tool needs it. Use the tools.\n"
 )
 DIFF = "diff --git a/app.py b/app.py\nindex 1..2 100644\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n"
 TYPED = "I have moved to Leeds and my landlord is called Owen Marsh."
@@ -33,41 +32,20 @@ TASKS = [
         "Generate a title for this conversation:",
     ),
     _asked(
-        f"<session>\n{TYPED}\n</session>\n\nWrite the title for the session above.",
-        "You are a helper of a command line.\nGenerate a concise, sentence-case title (3-7 words) that captures "
-        "the main "
-        'topic or goal of this coding session. Return JSON with a single "title" field.',
-    ),
-    _asked(
         TYPED,
         "Analyze if this message indicates a new conversation topic. If it does, extract a 2-3 word title that "
-        "captures "
-        "the new topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and "
-        "'title'. Only "
-        "include these fields, no other text.",
+        "captures the new topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and "
+        "'title'. Only include these fields, no other text.",
     ),
     _asked(
         DIFF,
         "You are an expert software engineer that generates concise, one-line Git commit messages based on the "
-        "provided "
-        "diffs.\nReply only with the one-line commit message, without any additional text.",
-    ),
-    _asked(
-        f"# Diffs:\n{DIFF}",
-        "You are an expert at writing Git commits. Your job is to write a short clear commit message that "
-        "summarizes the "
-        "changes. Output only the message.",
-    ),
-    _asked(
-        f"user: {TYPED}\nassistant: Noted.",
-        "You are a professional conversation summarizer. Generate a concise title that captures the essence of the "
-        "conversation.\n\nRules:\n- Output ONLY the title text, no explanations\n- Maximum 10 words",
+        "provided diffs.\nReply only with the one-line commit message, without any additional text.",
     ),
     _asked(
         f"Here are the first few user messages:\n{TYPED}",
-        "Based on the conversation so far, provide a concise description of this session in 4 words or less. "
-        "This will be "
-        "used for finding the session later in a UI with limited space - reply *ONLY* with the description.",
+        "Based on the conversation so far, provide a concise description of this session in 4 words or less. This "
+        "will be used for finding the session later in a UI with limited space - reply *ONLY* with the description.",
     ),
     _asked(
         f"user: {TYPED}\nassistant: I see.",
@@ -79,139 +57,76 @@ TASKS = [
         "preferences. Extract relevant pieces of information from conversations. Return the facts in a JSON format.",
     ),
     _asked(
-        f"# USER\n{TYPED}\n# ASSISTANT\nFine.",
-        "*Briefly* summarize this partial conversation about programming.\nInclude less detail about older "
-        "parts and more "
-        "detail about the most recent messages.\nStart a new paragraph every time the topic changes!\nThe "
-        "summary *MUST* "
-        "include the function names. Phrase the summary with the USER in first person. Do not add any preamble.",
-    ),
-    _asked(
         "Summarize the conversation so far, as described in the prompt instructions.",
         "Your task is to create a detailed summary of the conversation so far, paying close attention to the user's "
-        "explicit requests and your previous actions.\nOutput only the summary of the conversation so far, without any "
-        "additional commentary or explanation.",
-    ),
-    _asked(
-        "We looked for a flat in Leeds.",
-        "You are a helpful AI assistant tasked with summarizing conversations. Output the summary only. Do not "
-        "call any "
-        "tools.",
+        "explicit requests and your previous actions.\nOutput only the summary of the conversation so far, without "
+        "any additional commentary or explanation.",
     ),
     _asked(
         f"Command: git status\nConversation: {TYPED}",
-        "Your task is to process shell commands that an AI coding agent wants to run. Determine the prefix of "
-        "the command. "
-        "ONLY return the prefix. Do not return any other text, markdown markers, or other content.",
-    ),
-    _asked(
-        f"> you: {TYPED}\n> assistant: Good.",
-        "You are an AI conversation titles assistant who specializes in creating expressive yet few-words chat titles. "
-        "Only respond with the lowercase short title and nothing else.",
+        "Your task is to process shell commands that an AI coding agent wants to run. Determine the prefix of the "
+        "command. ONLY return the prefix. Do not return any other text, markdown markers, or other content.",
     ),
     _asked(
         f"{TYPED}",
         "Du bist ein Assistent für Überschriften. Erstelle einen kurzen Titel für diese Unterhaltung, höchstens fünf "
         "Wörter. Antworte nur mit dem Titel.",
     ),
-    _asked(
-        f"{TYPED}",
-        "Tu génères des titres. Génère un titre court pour cette conversation, cinq mots au maximum. Réponds "
-        "uniquement "
-        "avec le titre, sans guillemets.",
-    ),
     # the whole history, and an instruction behind it
     _asked(
-        "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the "
-        "conversation so far, paying close attention to the user's explicit requests and your previous actions.",
+        "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of "
+        "the conversation so far, paying close attention to the user's explicit requests and your previous actions.",
         AGENT,
         has_tools=True,
     ),
     _asked(
         "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will "
-        "resume the "
-        "task.\n\nInclude:\n- Current progress and key decisions made\n- What remains to be done",
+        "resume the task.\n\nInclude:\n- Current progress and key decisions made\n- What remains to be done",
         AGENT,
     ),
     _asked(
-        "Provide a detailed prompt for continuing our conversation above. Focus on information that would be "
-        "helpful for "
-        "continuing the conversation, including what we did, what we're doing, which files we're working on, and what "
-        "we're going to do next considering new session will not have access to our conversation.",
+        "Provide a detailed prompt for continuing our conversation above. Focus on information that would be helpful "
+        "for continuing the conversation, including what we did, what we're doing, which files we're working on, and "
+        "what we're going to do next considering new session will not have access to our conversation.",
         AGENT,
     ),
     _asked(
-        "[SUGGESTION MODE: Suggest what the user might naturally type next.]\n\nFIRST: Look at the user's "
-        "recent messages "
-        "and original request.\n\nReply with ONLY the suggestion, no quotes or explanation.",
+        "[SUGGESTION MODE: Suggest what the user might naturally type next.]\n\nFIRST: Look at the user's recent "
+        "messages and original request.\n\nReply with ONLY the suggestion, no quotes or explanation.",
         AGENT,
         has_tools=True,
     ),
     _asked(
-        "The user stepped away and is coming back. Recap in under 40 words, 1-2 plain sentences, no markdown. "
-        "Lead with "
-        "the overall goal of the session.",
-        AGENT,
-        has_tools=True,
-    ),
-    _asked(
-        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the "
-        "title, without "
-        "any preamble and prefix like `Title:`."
+        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title, "
+        "without any preamble and prefix like `Title:`."
     ),
     _asked("简要总结一下对话内容，用作后续的上下文提示 prompt，控制在 200 字以内"),
-    _asked(
-        '使用四到五个字直接返回这句话的简要主题，不要解释、不要标点、不要语气词、不要多余文本，不要加粗，如果没有主题，请直接返回"闲聊"'
-    ),
     _asked("Fasse das Gespräch in höchstens 200 Wörtern zusammen, als Kontext für den weiteren Verlauf. Nur der Text."),
     _asked(
-        "Please generate a list of three follow-up questions the user might ask next in this conversation. "
-        "Return a JSON "
-        "array of strings, nothing else."
+        f"次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\nユーザー: {TYPED}\nアシスタント: はい。"
     ),
     _asked(
-        "Genera un título breve para esta conversación (máximo 5 palabras). Responde solo con el título, sin "
-        "comillas.\n\n"
-        f"Usuario: {TYPED}\nAsistente: Bien."
-    ),
-    _asked(
-        "次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\n"
-        f"ユーザー: {TYPED}\nアシスタント: はい。"
-    ),
-    _asked(
-        f"Придумай короткий заголовок для этого диалога, не более 5 слов. Верни только заголовок, без "
+        "Придумай короткий заголовок для этого диалога, не более 5 слов. Верни только заголовок, без "
         f"кавычек.\n\n{TYPED}"
     ),
     # a heading, rules, a frame for what was said
     _asked(
-        "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next in this "
-        "conversation as a **user**.\n### Guidelines:\n- Use the chat's primary language.\n### Output:\nJSON format: "
+        "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next in "
+        "this conversation as a **user**.\n### Guidelines:\n- Use the chat's primary language.\n### Output:\nJSON "
+        "format: "
         f'{{ "follow_ups": ["Q1?"] }}\n### Chat History:\n<chat_history>\nUSER: {TYPED}\n</chat_history>"'
     ),
     _asked(
-        "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion "
-        "type** in "
-        "`<type>` and the given language.\n### **Instructions**:\n1. Analyze `<text>`\n### Output:\nJSON. "
-        f"\n<type>General</type>\n<text>{TYPED}</text>"
-    ),
-    _asked(
-        "### Task:\nGenerate a detailed prompt for an image generation task based on the given language and context.\n"
-        f"### Output:\nStrictly return in JSON format.\n### Chat History:\n<chat_history>\nUSER: "
-        f"{TYPED}\n</chat_history>"
-    ),
-    _asked(
         "## Aufgabe\nErzeuge 1-3 Schlagworte zum Thema der Unterhaltung.\n\n## Regeln\n- Nur JSON\n- "
-        "Kleinschreibung\n\n"
-        f"## Verlauf\n<chat_history>\nUSER: {TYPED}\n</chat_history>"
+        f"Kleinschreibung\n\n## Verlauf\n<chat_history>\nUSER: {TYPED}\n</chat_history>"
     ),
     _asked(
-        f"### Instruction\nPick one emoji for the message.\n\n### Rules\n- one emoji\n\n### "
-        f"Input\n{TYPED}\n\n### Output"
+        f"### Instruction\nPick one emoji for the message.\n\n### Rules\n- one emoji\n\n### Input\n{TYPED}\n\n### "
+        "Output"
     ),
     _asked(
-        f"Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret "
-        f"emotions from "
-        f"the message and reflect their facial expression using fitting emojis.\n\nMessage: ```{TYPED}```"
+        "Your task is to reflect the speaker's likely facial expression through a fitting emoji. Interpret emotions "
+        f"from the message and reflect their facial expression using fitting emojis.\n\nMessage: ```{TYPED}```"
     ),
     # what was typed, quoted, with hardly a word
     _asked(f'Summarize in a 10-word Title. Give the title only. "{TYPED}"'),
@@ -230,21 +145,16 @@ TASKS = [
     _asked(TYPED, "", fields=frozenset({"isNewTopic", "title"})),
     # a probe
     _asked("quota", most_tokens=1),
-    _asked("count", most_tokens=1),
     _asked("foo", AGENT, most_tokens=1),
     # search queries, commit messages and branch names of editors
     _asked(
-        "Given the following conversation and a follow up question, rephrase the follow up question to be a standalone "
-        f"search query. Only output the query.\n\nChat History:\nHuman: {TYPED}\nAI: Noted.\nFollow up: And the rent?"
+        "Given the following conversation and a follow up question, rephrase the follow up question to be a "
+        f"standalone search query. Only output the query.\n\nChat History:\nHuman: {TYPED}\nAI: Noted.\nFollow up: "
+        "And the rent?"
     ),
     _asked(
-        f"Write a commit message for the following diff. Use imperative mood. Only output the commit message, "
-        f"no quotes, "
-        f"no explanation.\n\n```diff\n{DIFF}```"
-    ),
-    _asked(
-        f"Generate a git branch name for this session, at most 4 words, kebab-case. Reply with only the "
-        f"name.\n\n{TYPED}"
+        "Write a commit message for the following diff. Use imperative mood. Only output the commit message, no "
+        f"quotes, no explanation.\n\n```diff\n{DIFF}```"
     ),
 ]
 
@@ -253,17 +163,12 @@ PERSONS = [
     _asked("Write a commit message for this change: I renamed the users table to members."),
     _asked("Summarise our conversation."),
     _asked("Please summarise our conversation so far, I have to tell my wife about it."),
-    _asked("Can you summarize this conversation in three sentences?"),
-    _asked("What were we talking about yesterday?"),
     _asked("Give our chat a title"),
     _asked("Suggest a name for my dog, one word only."),
     _asked("Give me five tags for my blog post about Leeds, nothing else."),
-    _asked("Which emoji fits a wedding?"),
     _asked("Only answer in JSON: what is the capital of France?"),
     _asked("My son needs a title for his essay, at most five words, no quotes."),
     _asked("Return only the title of the film, nothing else: the one where my uncle played the butler."),
-    _asked("I have to write a summary of the discussion in my book club, any tips?"),
-    _asked("Translate this, no explanations: I have moved to Leeds."),
     _asked(f"Explain this diff to me, I am new to git:\n{DIFF}"),
     _asked(DIFF),
     _asked(DIFF, AGENT, has_tools=True),
@@ -273,7 +178,6 @@ PERSONS = [
     _asked(TYPED, "Only respond with JSON."),
     _asked(TYPED, "You are a title insurance agent. Answer in under 50 words."),
     _asked(TYPED, "Generate friendly replies to the user's messages. No markdown."),
-    _asked("What shall I type next?", AGENT),
     _asked("I work in title insurance, and I have to summarise a session for my boss."),
     _asked('My sister said: "I have moved to Leeds."', heard=(TYPED, "Good for you, how is the flat?")),
     _asked(f"I told you: {TYPED} Do you remember?", heard=(TYPED, "Good for you, how is the flat?")),
@@ -285,33 +189,20 @@ PERSONS = [
     _asked("And my cat is called Otto.", "", "Give our conversation a title"),
     _asked("My cat is called Otto.", "", "Generate a title for this picture:"),
     _asked("I play chess.", "", "### Task:\nGenerate a title.\n<chat_history>\nUSER: hello\n</chat_history>"),
-    _asked("Write a short summary of my day: I got up, met Anna and went to bed."),
-    _asked("Name three topics for our next session, my therapist wants them in writing."),
-    _asked("Create a session title for my workshop on bees, max five words."),
     _asked("## My week\n- met Anna\n- moved to Leeds\n\n## Next week\n- paint the flat"),
     _asked("# Task\nbuy milk and call Owen Marsh"),
     _asked("### Rules of our house\n- no shoes\n- no smoking\n\n### Output of the garden\n- 5 kg of plums"),
     _asked("Bitte fasse unser Gespräch zusammen."),
-    _asked("Gib meinem Roman einen Titel, höchstens fünf Wörter."),
     _asked("Fasse den Artikel in höchstens 200 Wörtern zusammen, nur der Text."),
-    _asked("Donne un titre à mon poème, cinq mots au maximum, sans guillemets."),
-    _asked("Resume nuestra conversación, por favor."),
     _asked("请总结一下我们的对话。"),
     _asked("给我的小说起一个标题，不超过十个字。"),
-    _asked("私の小説のタイトルを考えてください。"),
-    _asked("Придумай название для моей собаки, одно слово."),
     _asked("The user interface of my app needs a title, suggest three names."),
-    _asked("I generate titles for a living, and Leeds is where I live."),
     _asked("Is there a quota on my plan?", most_tokens=64),
     _asked(TYPED, most_tokens=16),
     _asked(TYPED, "Extract the city.", fields=frozenset({"city"})),
     _asked(TYPED, "", fields=frozenset({"name", "address", "title"})),
     _asked("user: my name here is only my login\nassistant: is what I call my wife. Funny, isn't it?"),
-    _asked('Give me a better title for this poem, title only: "Roses are red"'),
-    _asked("Summarize the book Dune in 100 words or less."),
-    _asked("Make a list of tags for this photo, JSON please."),
     _asked("Provide a name for the thread pool, only the name."),
-    _asked("Write a git branch name for my fix of the login."),
     _asked("Let's continue our conversation above: the flat in Leeds has two rooms."),
     _asked("Compaction of soil is my job. I summarise it in 200 words or less for another team."),
     _asked("Create a handoff summary for my colleague Anna: I am on holiday until May, the tests are red."),

@@ -16,20 +16,18 @@ from tests.unit.privacy.front_end_cases import PERSONS, TASKS
         "### Task:\nAnalyze the chat history to determine the necessity of generating search "
         "queries\n<chat_history>\nUSER: a\n</chat_history>",
         "### Tarea:\nGenera un título conciso.\n### Salida:\nJSON",
-        "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only "
-        "return the title itself.\n\nConversation:\nUser: hi",
-        "Detect user language and write in the same language an extremely concise title for this "
-        "conversation, which you must accurately detect. Write in the detected language. Title in 5 Words or "
-        "Less. No Punctuation or Quotation.",
-        "Please generate a four to five word title summarizing our conversation without any lead-in, "
-        "punctuation, quotation marks, periods, symbols, bold text, or additional text. Remove enclosing "
-        "quotation marks.",
+        "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the "
+        "title itself.\n\nConversation:\nUser: hi",
+        "Detect user language and write in the same language an extremely concise title for this conversation, which "
+        "you must accurately detect. Write in the detected language. Title in 5 Words or Less. No Punctuation or "
+        "Quotation.",
+        "Please generate a four to five word title summarizing our conversation without any lead-in, punctuation, "
+        "quotation marks, periods, symbols, bold text, or additional text. Remove enclosing quotation marks.",
         "Summarize the discussion briefly in 200 words or less to use as a prompt for future context.",
         "Based on the chat history, give this conversation a name.\nKeep it short - 10 characters max, no "
         "quotes.\nUse English.\nJust provide the name, nothing else.\n\nHere's the conversation:\n",
         "Generate a concise, descriptive title for this conversation based on the user's "
-        "message.\n\nRequirements:\n- 3 to 5 words\n- No quotation marks\n- Only output the title, nothing "
-        "else",
+        "message.\n\nRequirements:\n- 3 to 5 words\n- No quotation marks\n- Only output the title, nothing else",
         "Name this chat in at most 5 words. Reply with the name only, no quotes.",
     ],
 )
@@ -42,8 +40,8 @@ def test_what_a_front_end_asks_beside_the_chat_is_a_task(text: str) -> None:
     [
         "Write a summary of the meeting: Anna left, Bob stays",
         "Please write a short title for this photo",
-        "### Task:\nRespond to the user query using the provided context\n<context>abc</context>\nWhat is my "
-        "dog called?",
+        "### Task:\nRespond to the user query using the provided context\n<context>abc</context>\nWhat is my dog "
+        "called?",
         "Summarize this article in 200 words or less: ...",
         "I need a title for my talk about discussion culture",
         "My task is to write a title",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -25,7 +25,6 @@ def day(month: int, day: int, year: int = 2026) -> datetime:
         ("What did I cook yesterday?", day(11, 24), day(11, 25)),
         ("what did we decide last week", day(11, 16), day(11, 23)),
         ("What did I eat this week?", day(11, 23), NOW),
-        ("Who called last month?", day(10, 1), day(11, 1)),
         ("Where did I travel last year?", day(1, 1, 2025), day(1, 1)),
         ("the film of last weekend", day(11, 21), day(11, 23)),
         ("Where was I last summer?", day(6, 1), day(9, 1)),
@@ -34,12 +33,9 @@ def day(month: int, day: int, year: int = 2026) -> datetime:
         ("last Wednesday's recipe", day(11, 18), day(11, 19)),
         ("What have I said since Monday?", day(11, 23), NOW),
         ("Whom did I meet two weeks ago?", day(11, 8), day(11, 15)),
-        ("3 days ago", day(11, 22), day(11, 23)),
         ("my runs in the last few days", day(11, 22), NOW),
-        ("What did I buy since March?", day(3, 1), NOW),
         ("What did I buy since December?", day(12, 1, 2025), NOW),
         ("What did I believe before June?", None, day(6, 1)),
-        ("before 7 May 2023", None, day(5, 7, 2023)),
         ("until last Friday", None, day(11, 21)),
         ("after yesterday", day(11, 25), None),
     ],
@@ -59,7 +55,6 @@ def test_a_time_is_read_from_the_moment_of_the_question(
         "Where was Tim the week before 16 November 2023?",
         "What did she get two weeks before August 11?",
         "What happened in March?",
-        "before moving to Lisbon",
         "I may march on, may I?",
         "since starting boot camps",
         "Is Monday good?",
@@ -70,12 +65,6 @@ def test_what_is_no_such_time_is_left_alone(question: str) -> None:
     spans = spans_named(question, NOW.replace(year=900) if "999" in question else NOW)
     assert spans == []
     assert without(question, spans) == question
-
-
-def test_days_begin_in_the_zone_of_the_question() -> None:
-    there = timezone(timedelta(hours=-8))
-    (span,) = spans_named("yesterday", NOW.astimezone(there))
-    assert span.since == datetime(2026, 11, 24, tzinfo=there)
 
 
 def test_the_same_moment_is_another_day_in_another_zone() -> None:
