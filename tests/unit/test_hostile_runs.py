@@ -81,9 +81,8 @@ RUNS: dict[Callable[[str], object], list[str]] = {
     names_in_it_and_as_a_topic: ["A", "Will ", "a.b"],
     names_relative_time: ["a'", "in ", "on monday 10 ", "every monday and ", "日", "at 5 ", "in march ", "am 5. "],
     read_statement: [
-        *("【", "[1] ", "a'", "a_!", "http://", "www.", "1,1", "²", "\u200b", "**a ", "*a* ", "\ud800", "f(a)"),
-        *("((a))", "(", "a@", "a.b", "🎉", ":) ", "no, ", "6' ", "? ", "- ", "A/", "$1,", "I think that "),
-        *("``` ", "```\n", "`A`b ", "~~~\n", "\ua66e `x` "),
+        *("【", "[1] ", "a'", "a_!", "http://", "1,1", "\u200b", "*a* ", "\ud800", "((a))", "(", "a@", "🎉", ":) "),
+        *("no, ", "6' ", "? ", "$1,", "I think that ", "```\n", "`A`b ", "\ua66e `x` "),
     ],
     salience: ["\n", "i ", "my xxxxx ", "! ", "i really always ", "Ab ", "é’", "yes no hmm lol "],
     tasks_of_front_ends: [
@@ -91,7 +90,7 @@ RUNS: dict[Callable[[str], object], list[str]] = {
         *("only return the ", "user:\n", "- x\n", "please quickly ", "message: ", "\n\nText:\n", "reply one ", '"""'),
         *("<fim_prefix>", "a-'", "you are a memory ", "given the chat history ", "### Task:\n<chat ", "title "),
     ],
-    terms: ["我", "x", "ü", "a'", "我a", "\ud800", "가.", "7.", "c++ ", "ก้", "က်", "\u17d2ក", "\u1039", "ו", "لل"],
+    terms: ["我", "x", "ü", "a'", "我a", "\ud800", "7.", "c++ ", "ก้", "\u17d2ក", "\u1039", "ו", "لل"],
     thoughts: ["<think>", "</think>", "<|channel|>a<|message|>", "◁think▷", "```thinking\n", "<details ", "analysis"],
     times: [
         *("between 3 and ", "the first half of ", "gestern der letzte ", "May I. ", "7/4/2026 ", "in 2025 ", "1 of "),
@@ -100,10 +99,9 @@ RUNS: dict[Callable[[str], object], list[str]] = {
     wanted: ["weight ", "last ", "now", "?", "a1 "],
     without_names: ["Jan ", "May and ", "did June ", "sister April said ", "5 Jan ", "by Jan, "],
     without_wrappers: [
-        *("<a>", "</a>", "<a b='", '<a "', "[[a]]", "{{#a}}", "=== a ===\n", "=== end ===\n", "-", "#", "```\n", "<"),
-        *("[", "⟦", "\n", " ", "BEGIN A\n", "END A\n", "<b><a>", "x: ", "File: a.txt\n", "<|", "a/", '{"', '"""\n'),
-        *("Question: ", "Answer:\n", "the following ", "given the ", "[a: b]\n", '{"a":', "⋮\n", "│", "here is the "),
-        *("<!-- ", "answer the question ", "* ", "*> ", "user: a\n", "[a] b", "<!-- a (b) -->\n"),
+        *("<a>", "</a>", "<a b='", "[[a]]", "{{#a}}", "=== a ===\n", "=== end ===\n", "-", "#", "```\n", "<", "\n"),
+        *("BEGIN A\n", "END A\n", "<b><a>", "File: a.txt\n", "<|", '{"', '"""\n', "<!-- ", "Question: ", "Answer:\n"),
+        *("the following ", "[a: b]\n", '{"a":', "│", "answer the question ", "* ", "user: a\n", "<!-- a (b) -->\n"),
     ],
 }
 

@@ -240,10 +240,3 @@ def test_a_value_is_the_same_whatever_stands_around_it() -> None:
     said = [stating("home", value, n) for n, value in enumerate(("New York", "New  York", "New York,", "new york"))]
     (one,) = claimed(said)
     assert (one.until, len(one.sources)) == (None, 4)
-
-
-def test_what_was_said_later_is_of_no_account_before() -> None:
-    again = tuple(Saying(turn_id=f"t{n}", at=NOON + minutes(n)) for n in (9, 5))
-    entry = stating("home", "Ghent", 0, repeated_in=again, repeat_count=2, last_said_at=NOON + minutes(9))
-    (one,) = claimed([entry], NOON + minutes(6))
-    assert (one.said_at, one.entry.repeat_count) == (NOON + minutes(5), 1)

@@ -194,9 +194,6 @@ def test_the_first_entry_that_does_not_fit_is_cut_and_says_so() -> None:
     assert re.search(r"\] b{100,300}…\n", result.context)
     assert not whole.truncated
     assert "…" not in whole.context
-
-
-def test_a_memory_that_ends_in_an_ellipsis_is_not_taken_for_cut() -> None:
     assert not block(an_entry(1, "and so on…")).truncated
 
 

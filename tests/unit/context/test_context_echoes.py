@@ -31,11 +31,6 @@ def test_blocks_are_cut_out_pasted_quoted_or_broken_off() -> None:
     assert without_blocks("What does <memory> mean in HTML?") == "What does <memory> mean in HTML?"
 
 
-def test_memories_are_read_from_their_block() -> None:
-    assert memories_in(BLOCK) == (UV, DENTIST)
-    assert memories_in("") == ()
-
-
 def test_a_memory_is_taken_out_of_a_block_with_its_heading() -> None:
     block = (
         f"{HEAD}## about tools\n- [2026-02-09 | user | 4264e842] uv\n- [2026-02-09 | user | 11111111] pip\n"

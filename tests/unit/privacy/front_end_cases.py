@@ -103,7 +103,8 @@ TASKS = [
     _asked("简要总结一下对话内容，用作后续的上下文提示 prompt，控制在 200 字以内"),
     _asked("Fasse das Gespräch in höchstens 200 Wörtern zusammen, als Kontext für den weiteren Verlauf. Nur der Text."),
     _asked(
-        f"次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\nユーザー: {TYPED}\nアシスタント: はい。"
+        "次の会話のタイトルを10文字以内で生成してください。タイトルのみを出力してください。\n\n"
+        f"ユーザー: {TYPED}\nアシスタント: はい。"
     ),
     _asked(
         "Придумай короткий заголовок для этого диалога, не более 5 слов. Верни только заголовок, без "

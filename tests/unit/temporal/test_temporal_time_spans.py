@@ -1,4 +1,4 @@
-"""Times that a question names relative to the moment it is asked."""
+"""Times that a question names relative to the moment it is asked, and of which time it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.shared.temporal.asked_times import asks_for_former, asks_for_latest
 from services.shared.temporal.dates import in_zone, named_dates, nearness, nearness_to_span
 from services.shared.temporal.time_spans import asks_of_then, spans_named, without
 
@@ -162,3 +163,29 @@ def test_any_moment_is_read_in_any_zone(moment: datetime, zone: ZoneInfo) -> Non
 )
 def test_a_question_of_what_was_so_then_names_a_time_that_is_over(question: str, of_then: bool) -> None:
     assert asks_of_then(question, NOW) == of_then
+
+
+@pytest.mark.parametrize(
+    ("question", "is_latest"),
+    [
+        ("What is my present address?", True),
+        ("Who is my landlord at present?", True),
+        ("Which present did I buy for Ida?", False),
+        ("Where is the birthday present?", False),
+        ("What is my present for Tom?", False),
+    ],
+)
+def test_a_present_is_no_present_state(question: str, is_latest: bool) -> None:
+    assert asks_for_latest(question) is is_latest
+
+
+@pytest.mark.parametrize(
+    ("question", "is_former"),
+    [
+        ("When was the standup first planned?", True),
+        ("what did we originally agree on?", True),
+        ("When is the standup?", False),
+    ],
+)
+def test_what_was_so_at_first_is_asked_for_in_words(question: str, is_former: bool) -> None:
+    assert asks_for_former(question) is is_former
