@@ -143,18 +143,12 @@ def test_a_moment_counts_what_was_said_until_then() -> None:
     assert [one.value for one in claimed(said, NOON + minutes(3))] == ["Ghent"]
 
 
-def test_what_is_superseded_later_was_so_until_then() -> None:
+def test_what_is_superseded_was_so_until_then_is_over_where_nobody_knows_when_and_never_was_if_rejected() -> None:
     over = stating("home", "Ghent", 0, status="superseded", valid_until=NOON + minutes(6))
     assert [one.until for one in claimed([over])] == [NOON + minutes(6)]
     assert [one.until for one in claimed([over], NOON + minutes(5))] == [None]
-
-
-def test_what_is_superseded_at_a_time_that_nobody_knows_is_over() -> None:
-    (over,) = claimed([stating("home", "Ghent", status="superseded")])
-    assert over.until is not None
-
-
-def test_what_was_rejected_was_never_so() -> None:
+    (ended,) = claimed([stating("home", "Ghent", status="superseded")])
+    assert ended.until is not None
     assert claimed([stating("home", "Ghent", 3, status="superseded", valid_until=NOON)]) == []
 
 

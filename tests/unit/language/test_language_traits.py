@@ -47,15 +47,7 @@ def test_a_single_question_asks_only_for_what_was_asked(text: str, expected: boo
     assert not asks_only_for("Which bike did I buy?", telling_terms("Which boat?"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "where does gabi live",
-        "how many kids do I have",
-        "do i have a dog",
-        "Is it far?",
-    ],
-)
+@pytest.mark.parametrize("text", ["where does gabi live", "how many kids do I have", "do i have a dog", "Is it far?"])
 def test_a_question_is_one_without_its_mark_too(text: str) -> None:
     assert is_mere_question(text)
 

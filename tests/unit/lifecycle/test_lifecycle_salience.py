@@ -18,11 +18,7 @@ TEXTS: dict[EntryType, list[str]] = {
         "I'm not a fan of horror films",
         "Remember that I prefer window seats",
     ],
-    "decision": [
-        "We decided to use PostgreSQL.",
-        "Let's go with the blue one",
-        "I'll go with the second option",
-    ],
+    "decision": ["We decided to use PostgreSQL.", "Let's go with the blue one", "I'll go with the second option"],
     "instruction": [
         "Always answer in French",
         "please call me Sam",

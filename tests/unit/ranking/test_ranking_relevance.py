@@ -53,12 +53,9 @@ def test_the_best_of_a_hopeless_query_is_not_relevant() -> None:
     assert blend([Candidate("a", bm25=3, coverage=0.1, cosine=0.05)])[0] < 0.1
 
 
-def test_without_the_semantic_leg_words_decide_alone() -> None:
+def test_without_one_leg_the_other_decides_alone() -> None:
     found = [Candidate("a", bm25=4, coverage=0.8), Candidate("b", bm25=2, coverage=0.8)]
     assert blend(found) == cosine_only(found) == pytest.approx([0.8, 0.4])
-
-
-def test_without_the_lexical_leg_meaning_decides_alone() -> None:
     found = [Candidate("a", cosine=0.7), Candidate("b", cosine=-0.2)]
     assert blend(found) == cosine_only(found) == pytest.approx([0.7, 0.0])
 
