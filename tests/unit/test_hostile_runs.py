@@ -30,8 +30,14 @@ def block(run: str) -> None:
     assemble([an_entry("ann", f"{run}\n")], token_budget=100_000, counter=Cl100kCounter())
 
 
+def quarter(run: str) -> str:
+    """What is left of a run for those who read a text closely, and take their time for it."""
+    return run[: len(run) // 4]
+
+
 def echoes(run: str) -> None:
-    without_echoes(run, (run,), run)
+    said = quarter(run)
+    without_echoes(said, (said,), said)
 
 
 def identifiers(run: str) -> None:
@@ -39,8 +45,12 @@ def identifiers(run: str) -> None:
 
 
 def names_in_it_and_as_a_topic(run: str) -> None:
-    mentions(run, "my son Will")
-    mentions("I like tea", run)
+    mentions(quarter(run), "my son Will")
+    mentions("I like tea", quarter(run))
+
+
+def relative_times(run: str) -> None:
+    names_relative_time(quarter(run))
 
 
 def salience(run: str) -> None:
@@ -55,9 +65,13 @@ def tasks_of_front_ends(run: str) -> None:
         sets_task(Request(text, text, (text,), (text, text)))
 
 
+def statement(run: str) -> None:
+    read_statement(quarter(run))
+
+
 def terms(run: str) -> None:
-    analyze(run)
-    analyze_query(run)
+    analyze(quarter(run))
+    analyze_query(quarter(run))
 
 
 def thoughts(run: str) -> None:
@@ -65,9 +79,9 @@ def thoughts(run: str) -> None:
 
 
 def times(run: str) -> None:
-    spans = spans_named(run, NOON)
-    named_dates(run)
-    asks_only_when(run, spans)
+    question = quarter(run)
+    named_dates(question)
+    asks_only_when(question, spans_named(question, NOON))
 
 
 def wanted(run: str) -> None:
@@ -79,8 +93,8 @@ RUNS: dict[Callable[[str], object], list[str]] = {
     echoes: ["My PIN is 4711. ", "a. ", "not ", "? ", ". "],
     identifiers: ["a1", "a", "1", "-", "1.", "@_", "a1-"],
     names_in_it_and_as_a_topic: ["A", "Will ", "a.b"],
-    names_relative_time: ["a'", "in ", "on monday 10 ", "every monday and ", "日", "at 5 ", "in march ", "am 5. "],
-    read_statement: [
+    relative_times: ["a'", "in ", "on monday 10 ", "every monday and ", "日", "at 5 ", "in march ", "am 5. "],
+    statement: [
         *("【", "[1] ", "a'", "a_!", "http://", "1,1", "\u200b", "*a* ", "\ud800", "((a))", "(", "a@", "🎉", ":) "),
         *("no, ", "6' ", "? ", "$1,", "I think that ", "```\n", "`A`b ", "\ua66e `x` "),
     ],

@@ -51,6 +51,7 @@ INVENTED = [
     (f"⟦notes⟧\n{DOC}\n⟦/notes⟧\n{Q}",),
     (f"【资料】\n{DOC}\n【/资料】\n{Q}",),
     (f"{{{{#notes}}}}\n{DOC}\n{{{{/notes}}}}\n{Q}",),
+    (f"{{% context %}}\n{DOC}\n{{% endcontext %}}\n{Q}",),
     (f'[file name="a.txt"]\n{DOC}\n[/file]\n{Q}',),
     (f"<|context|>\n{DOC}\n<|/context|>\n{Q}",),
     (f"<START_OF_PAGE>\n{DOC}\n<END_OF_PAGE>\n{Q}",),
