@@ -40,6 +40,7 @@ def names_a_time(question: str) -> bool:
         "Does May suit us for the trip?",
         "How did April go?",
         "When does June start?",
+        "Was August a good month?",
         "Which trips did I take this June?",
         "What did I do on Sept. 5?",
         "Aug. 2025",
