@@ -37,6 +37,7 @@ def test_a_text_mentions_what_it_names(topic: str, text: str) -> None:
         ("Uma Thurman", "A Thurman lives here."),
         ("Ben and Will", "Ben is here."),
         ("you", "You are here."),
+        ("what", "What is it?"),
         ("", "Nothing"),
         ("?", "What?"),
     ],
@@ -49,6 +50,7 @@ def test_a_small_word_is_no_name(topic: str, text: str) -> None:
     ("topic", "text"),
     [
         ("แมว", "แมวของฉันชื่อมะลิ"),
+        ("កាហ្វេ", "ខ្ញុំផឹកកាហ្វេ"),
         ("ירושלים", "ירושלים יפה"),
         ("ريم", "ريم تسكن في عمان"),
         ("Müller", "Das ist Müllers Auto."),
@@ -60,6 +62,7 @@ def test_a_small_word_is_no_name(topic: str, text: str) -> None:
         ("Python", "I use python and Docker"),
         ("Zahnarzttermin", "Meine Zahnarzttermine sind alle am Dienstag"),
         ("Mondays", "I hate Monday"),
+        ("김민지", "김민지가 왔다"),
         ("콩", "콩을 먹었다"),
         ("サラ", "サラは妹"),
         ("王明", "王明明天来"),

@@ -111,6 +111,7 @@ def test_a_question_in_a_language_looks_for_the_stem_in_each() -> None:
         ("Meine Häuser sind alt", "Haus"),
         ("Mis perros ladran mucho", "¿Cómo ladra mi perro?"),
         ("Gli amici di mia sorella", "l'amico?"),
+        ("Trabalhava num hospital", "Onde trabalho eu?"),
         ("Я работаю в больнице", "больница"),
         ("コーヒーは飲みません", "コーヒー"),
         ("Ankara’da yaşıyorum.", "Ankara’ya"),

@@ -42,6 +42,7 @@ def test_hundreds_and_thousands_are_multiplied(a: int, power: tuple[str, int], b
         ("a twenty second timer", "a 20 2nd timer"),
         ("the twenty third guest", "the 23rd guest"),
         ("two hundred and six", "2 hundred and 6"),
+        ("two hundred thousand", "2 hundred thousand"),
         ("nineteen eighty", "19 80"),
         ("i'd been there", "i had been there"),
         ("i'd never sell it", "i would never sell it"),
