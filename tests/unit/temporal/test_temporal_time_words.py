@@ -39,6 +39,7 @@ def told(question: str, now: datetime = NOW) -> list[str]:
         ("sales in Q3 2025", "2025-07-01 2025-10-01"),
         ("sales in Q3", "2026-07-01 2026-10-01"),
         # months
+        ("the fourth quarter of last year", "2025-10-01 2026-01-01"),
         ("August last year", "2025-08-01 2025-09-01"),
         ("last August", "2026-08-01 2026-09-01"),
         ("last November", "2025-11-01 2025-12-01"),
@@ -66,6 +67,7 @@ def told(question: str, now: datetime = NOW) -> list[str]:
         ("7.4.2026", "2026-04-07 2026-04-08"),
         # weeks, weekends and seasons
         ("three weekends ago", "2026-11-07 2026-11-09"),
+        ("What did I do every day last week?", "2026-11-16 2026-11-23"),
         ("the week before last", "2026-11-09 2026-11-16"),
         ("in the spring of 2025", "2025-03-01 2025-06-01"),
         ("Where was I in the summer?", "2026-06-01 2026-09-01"),
@@ -76,6 +78,7 @@ def told(question: str, now: datetime = NOW) -> list[str]:
         ("half a year ago", "2026-04-12 2026-07-12"),
         # holidays
         ("Who came around Easter?", "2026-03-31 2026-04-10"),
+        ("last Christmas", "2025-12-24 2025-12-27"),
         ("Christmas 2023", "2023-12-24 2023-12-27"),
         ("on Christmas Eve", "2025-12-24 2025-12-25"),
         ("over New Year", "2025-12-31 2026-01-02"),
@@ -149,6 +152,8 @@ def test_what_only_looks_like_a_time_is_none(question: str) -> None:
         ("Was war am 7/4/2026?", "2026-04-07 2026-04-08"),
         ("Was haben wir 2024 gemacht?", "2024-01-01 2025-01-01"),
         ("Was haben wir über Weihnachten gemacht?", "2025-12-24 2025-12-27"),
+        ("Was war am letzten Freitag?", "2026-11-20 2026-11-21"),
+        ("Wohin fuhren wir zu Ostern?", "2026-04-03 2026-04-07"),
         ("¿Qué dije ayer?", "2026-11-24 2026-11-25"),
         ("que hice anteayer", "2026-11-23 2026-11-24"),
         ("¿De qué hablamos hace dos meses?", "2026-09-11 2026-10-12"),
@@ -213,6 +218,7 @@ def test_a_question_may_ask_only_for_a_time(question: str) -> None:
         "What did I tell you about last summer?",
         "What did Anna say yesterday?",
         "What did I not say yesterday?",
+        "What did I have yesterday?",
         "Who did I talk to yesterday?",
         "When did it happen last year?",
         "What did I give up last week?",
