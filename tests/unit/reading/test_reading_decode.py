@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from services.shared.reading.decode import COLUMNS, SIGNS, Floats, Stretch, claims_in, tasks_in
+from services.shared.reading.decode import COLUMNS, SIGNS, SLOTS, Floats, Stretch, claims_in, tasks_in
 from tests.unit.reading.tokens import Offsets, logits_of, read_texts, words
 
 Found = Callable[[Floats, Offsets, str], list[Stretch]]
@@ -30,7 +30,10 @@ def test_stretches_lie_in_order_within_the_text_and_cut_no_word(
         for place in (one.begin, one.end):
             beside = text[max(place - 1, 0) : place + 1] if place else ""
             assert len(beside) < 2 or not beside[0].isalnum() or not beside[1].isalnum()
-        assert (0 <= one.of_user <= 1, 0 <= one.is_new <= 1, len(one.signs)) == (True, True, SIGNS)
+        assert one.slot in SLOTS
+        assert 0 <= one.of_user <= 1
+        assert 0 <= one.is_new <= 1
+        assert len(one.signs) == SIGNS
         assert np.isfinite(one.signs).all()
         assert one.whose is None or 0 <= one.whose[0] < one.whose[1] <= len(text)
 
