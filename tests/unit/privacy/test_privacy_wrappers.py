@@ -53,6 +53,7 @@ INVENTED = [
     (f"{{{{#notes}}}}\n{DOC}\n{{{{/notes}}}}\n{Q}",),
     (f"{{% context %}}\n{DOC}\n{{% endcontext %}}\n{Q}",),
     (f'[file name="a.txt"]\n{DOC}\n[/file]\n{Q}',),
+    (f"<|begin_of_page|>{DOC}<|end_of_page|>\n{Q}",),
     (f"<|context|>\n{DOC}\n<|/context|>\n{Q}",),
     (f"<START_OF_PAGE>\n{DOC}\n<END_OF_PAGE>\n{Q}",),
     (f"=== notes ===\n{DOC}\n=== end notes ===\n{Q}",),
@@ -141,6 +142,7 @@ TYPED = [
     "-----Original Message-----\nFrom: Ida\nHi",
     "=== Monday ===\nswim\n=== Tuesday ===\nrun\n=== Weekend ===\nrest",
     "START\nI was born\nEND",
+    "Question: is it cold in Turku?\nAnswer: yes.",
     "@@ -1,2 +1,2 @@\n-a\n+b\nmy diff",
     "I use <Suspense fallback={<Spinner/>}>\n  <Profile/>\n</Suspense>\nand I live in Turku",
 ]
