@@ -11,22 +11,18 @@ from services.shared.errors import AWAY, outward
 FOR_OPERATORS = (
     "OpenSearch cannot be reached at http://127.0.0.1:46103: check that it runs and MEMORYBUS_OPENSEARCH_URL "
     "(Connection refused)",
-    "no trusted connection to OpenSearch at https://search: check MEMORYBUS_OPENSEARCH_CA",
     "the bus at nats://10.0.0.7:4222 does not answer",
     "search.internal:9200 gave no embeddings in 3 attempts: HTTP 500",
     "[::1]:6333 did not answer",
     "the credentials file /etc/memorybus/user.creds of MEMORYBUS_NATS_CREDS cannot be read",
     "unable to open database file (/var/lib/memorybus/memory.sqlite3)",
     "nobody answers: is `memorybus up` running on this bus?",
-    "Qdrant has not carried out a write within 5 s (x): try again",
     "stream MEMORY_TURNS: no response",
     "10.1.2.3 refused it",
 )
 FOR_ALL = (
     "it waits behind others, and will be remembered when its turn has come",
     "the bus did not take the turn in time: send it again",
-    "others keep changing the same entry: try again",
-    "what was drawn from the entry is being decided: try again",
     "no answer within 5.0 s",
     "the text store is closed",
     "neither words nor meaning could be searched",

@@ -96,11 +96,8 @@ def change_of(entry: Entry) -> Change:
     return Change(entry_id=entry.id, slot="home", value=entry.claims[0].value, confidence=0.9)
 
 
-def test_of_two_changes_the_later_is_first() -> None:
+def test_of_several_values_the_one_said_last_or_said_again_last_is_first() -> None:
     assert order_of(OLD, said("i live in cork", 2), said("i live in bern", 5)) == [2, 1, 0]
-
-
-def test_what_was_said_again_later_is_the_newer_one() -> None:
     again = OLD.model_copy(update={"last_said_at": START + timedelta(days=9)})
     assert order_of(again, said("i live in cork", 2)) == [0, 1]
     assert order_of(said("i live in cork", 2), again) == [1, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import count
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry, Saying
-from services.shared.knowledge.profile import KINDS, LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
+from services.shared.knowledge.profile import LIKELY, ME, SOMEBODY, SURE, ClaimedFact, claimed, kind_of
 from tests.stores.builders import NOON, an_entry, minutes
 
 VALUES = ("Ghent", "Bruges", "Ostend")
-SINGLE = [slot for slot in get_args(Slot) if not kind_of(slot).holds_many]
 
 
 def stating(slot: Slot, value: str, at: float = 0, sure: float = 0.9, **fields: Any) -> Entry:
@@ -110,38 +109,18 @@ def summary(facts: list[ClaimedFact]) -> list[tuple[str, str, bool]]:
     return [(one.value, one.state, one.until is None) for one in facts]
 
 
-def test_every_slot_with_a_kind_is_one_of_the_contract() -> None:
-    assert set(KINDS) <= set(get_args(Slot))
-    assert "home" in SINGLE
-    assert "like" not in SINGLE
-
-
-def test_the_newest_of_one_value_is_present_and_ends_the_older() -> None:
-    first, second = claimed([stating("home", "Ghent"), stating("home", "Bruges", 5)])
-    assert (first.value, first.until) == ("Bruges", None)
-    assert (second.value, second.until) == ("Ghent", NOON + minutes(5))
-
-
-def test_of_three_values_each_ends_with_the_first() -> None:
-    facts = claimed([stating("home", value, n) for n, value in enumerate(VALUES)])
-    assert summary(facts) == [("Ostend", "sure", True), ("Bruges", "sure", False), ("Ghent", "sure", False)]
-
-
-def test_what_holds_many_keeps_them_all() -> None:
-    facts = claimed([stating("like", value, n) for n, value in enumerate(VALUES)])
-    assert all(one.until is None for one in facts)
-    assert len(facts) == 3
+def test_each_value_ends_with_the_next_where_a_slot_holds_one_and_stays_where_it_holds_many() -> None:
+    homes = claimed([stating("home", value, n) for n, value in enumerate(VALUES)])
+    assert [one.until for one in homes] == [None, NOON + minutes(2), NOON + minutes(1)]
+    assert summary(homes) == [("Ostend", "sure", True), ("Bruges", "sure", False), ("Ghent", "sure", False)]
+    assert [one.until for one in claimed([stating("like", value, n) for n, value in enumerate(VALUES)])] == [None] * 3
 
 
 def test_what_is_likely_ends_nothing_and_hides_no_fact() -> None:
     moved = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Bruges", 2, sure=0.4)]
     assert summary(claimed(moved)) == [("Bruges", "sure", True), ("Ghent", "sure", False)]
     back = [stating("home", "Ghent"), stating("home", "Bruges", 1), stating("home", "Ghent", 2, sure=0.4)]
-    assert summary(claimed(back)) == [
-        ("Ghent", "likely", True),
-        ("Bruges", "sure", True),
-        ("Ghent", "sure", False),
-    ]
+    assert summary(claimed(back)) == [("Ghent", "likely", True), ("Bruges", "sure", True), ("Ghent", "sure", False)]
 
 
 def test_others_have_values_of_their_own() -> None:
@@ -164,18 +143,12 @@ def test_a_moment_counts_what_was_said_until_then() -> None:
     assert [one.value for one in claimed(said, NOON + minutes(3))] == ["Ghent"]
 
 
-def test_what_is_superseded_later_was_so_until_then() -> None:
+def test_what_is_superseded_was_so_until_then_is_over_where_nobody_knows_when_and_never_was_if_rejected() -> None:
     over = stating("home", "Ghent", 0, status="superseded", valid_until=NOON + minutes(6))
     assert [one.until for one in claimed([over])] == [NOON + minutes(6)]
     assert [one.until for one in claimed([over], NOON + minutes(5))] == [None]
-
-
-def test_what_is_superseded_at_a_time_that_nobody_knows_is_over() -> None:
-    (over,) = claimed([stating("home", "Ghent", status="superseded")])
-    assert over.until is not None
-
-
-def test_what_was_rejected_was_never_so() -> None:
+    (ended,) = claimed([stating("home", "Ghent", status="superseded")])
+    assert ended.until is not None
     assert claimed([stating("home", "Ghent", 3, status="superseded", valid_until=NOON)]) == []
 
 
@@ -261,10 +234,3 @@ def test_a_value_is_the_same_whatever_stands_around_it() -> None:
     said = [stating("home", value, n) for n, value in enumerate(("New York", "New  York", "New York,", "new york"))]
     (one,) = claimed(said)
     assert (one.until, len(one.sources)) == (None, 4)
-
-
-def test_what_was_said_later_is_of_no_account_before() -> None:
-    again = tuple(Saying(turn_id=f"t{n}", at=NOON + minutes(n)) for n in (9, 5))
-    entry = stating("home", "Ghent", 0, repeated_in=again, repeat_count=2, last_said_at=NOON + minutes(9))
-    (one,) = claimed([entry], NOON + minutes(6))
-    assert (one.said_at, one.entry.repeat_count) == (NOON + minutes(5), 1)

@@ -49,19 +49,14 @@ def test_what_went_out_of_use_when_it_was_done_is_told_as_done_and_otherwise_not
     assert states(passport) == []
 
 
-def test_what_only_conflicts_with_it_ends_nothing() -> None:
+def test_what_only_conflicts_with_it_is_forgotten_or_out_of_use_ends_nothing() -> None:
     passport = to_do()
     doubt = said("Renewed it today", 2, changes=an_end_of(passport), supersedes=(), conflicts_with=(passport.id,))
     assert states(passport, doubt) == [(PASSPORT, "open")]
     assert closed_by([passport, doubt]) == set()
-
-
-def test_what_is_forgotten_or_out_of_use_ends_nothing() -> None:
-    passport = to_do()
     renewed = said("Renewed it today", 2, changes=an_end_of(passport))
     for status in ("forgotten", "archived", "superseded"):
         assert states(passport, renewed.model_copy(update={"status": status})) == [(PASSPORT, "open")]
-    assert states(passport) == [(PASSPORT, "open")]
 
 
 def test_two_things_of_one_sentence_are_one_that_is_done_once_both_are() -> None:

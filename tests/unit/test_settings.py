@@ -11,10 +11,7 @@ from services.shared.settings import ServiceSettings, UnusableSetting, misspelt
 
 @pytest.mark.parametrize(
     ("kind", "variable", "value"),
-    [
-        (CurateSettings, "MEMORYBUS_CURATE_SOFT_CAP", "-1"),
-        (RetrieveSettings, "MEMORYBUS_RETRIEVE_ALPHA", "nan"),
-    ],
+    [(CurateSettings, "MEMORYBUS_CURATE_SOFT_CAP", "-1"), (RetrieveSettings, "MEMORYBUS_RETRIEVE_ALPHA", "nan")],
 )
 def test_a_setting_that_cannot_be_used_is_named(
     monkeypatch: pytest.MonkeyPatch, kind: type[ServiceSettings], variable: str, value: str

@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import Any
 
 import httpx
-import pytest
 from faststream.asgi import AsgiResponse, get
 
 from services.gateway import static
@@ -56,20 +55,19 @@ STRANGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", OWN + ADDRESSES)
-async def test_whoever_calls_by_an_address_or_localhost_is_answered(host: str) -> None:
+async def test_whoever_calls_by_an_address_or_localhost_is_answered() -> None:
     async with served() as http:
-        assert await status(http, host) == 200
+        assert {host: await status(http, host) for host in OWN + ADDRESSES} == dict.fromkeys(OWN + ADDRESSES, 200)
 
 
-@pytest.mark.parametrize("host", STRANGE)
-async def test_another_name_that_leads_here_is_refused_in_plain_words(host: str) -> None:
+async def test_another_name_that_leads_here_is_refused_in_plain_words() -> None:
     async with served() as http:
-        answer = await http.get("/healthz", headers={"Host": host})
-        assert answer.status_code == 421
-        assert "MEMORYBUS_HTTP_HOSTS" in answer.text
-        assert answer.text.isascii()
-        assert host.strip() in ("", "*", "gateway") or host not in answer.text
+        for host in STRANGE:
+            answer = await http.get("/healthz", headers={"Host": host})
+            assert answer.status_code == 421, host
+            assert "MEMORYBUS_HTTP_HOSTS" in answer.text
+            assert answer.text.isascii()
+            assert host in ("", "*", "gateway") or host not in answer.text
 
 
 async def test_names_that_are_given_are_answered() -> None:

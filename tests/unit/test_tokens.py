@@ -12,19 +12,9 @@ counter = Cl100kCounter()
 any_text = st.text(max_size=200) | st.text(alphabet=" \n\t'\"abcdfst019é日🙂👩\u200d", max_size=80)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("hello world", 2),
-        ("tiktoken is great!", 6),
-        ("antidisestablishmentarianism", 6),
-        ("2 + 2 = 4", 7),
-        ("お誕生日おめでとう", 9),
-    ],
-)
-def test_counts_are_those_of_cl100k_base(text: str, tokens: int) -> None:
-    assert counter.count(text) == tokens
+def test_counts_are_those_of_cl100k_base() -> None:
+    texts = ("", "hello world", "antidisestablishmentarianism", "2 + 2 = 4", "お誕生日おめでとう")
+    assert [counter.count(text) for text in texts] == [0, 2, 6, 7, 9]
 
 
 def test_special_tokens_in_a_text_are_plain_text() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from services.shared.context.block import HEAD, TAIL
@@ -31,11 +29,6 @@ def test_blocks_are_cut_out_pasted_quoted_or_broken_off() -> None:
     assert without_blocks(f"Well. {BLOCK[:-40]}") == "Well."
     assert without_blocks(f"{BLOCK} and {BLOCK}") == "and"
     assert without_blocks("What does <memory> mean in HTML?") == "What does <memory> mean in HTML?"
-
-
-def test_memories_are_read_from_their_block() -> None:
-    assert memories_in(BLOCK) == (UV, DENTIST)
-    assert memories_in("") == ()
 
 
 def test_a_memory_is_taken_out_of_a_block_with_its_heading() -> None:
@@ -67,11 +60,9 @@ def test_further_lines_of_a_memory_go_with_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "question"),
     [
-        ("You prefer uv over pip.", "Which package manager do I prefer?"),
         ("As you told me earlier, you prefer uv over pip for managing packages.", "uv or pip?"),
         ("Your dentist appointment is on Thursday, 12 March at 14:00.", "When is my dentist appointment?"),
         ("It is on Thursday.", "When is my dentist appointment?"),
-        ("Sure! You live in Vienna with two cats.", "Where do I live?"),
         ("You live in Vienna. You prefer uv over pip.\n- Dentist: Thursday, 12 March, 14:00", "What do you know?"),
         ("I remember that you live in Vienna, have two cats and prefer uv over pip.", "Who am I?"),
     ],
@@ -86,7 +77,6 @@ def test_an_answer_that_repeats_memories_teaches_nothing(answer: str, question: 
         ("You prefer uv over pip. Run `uv add httpx` in the project folder.", "How do I add httpx?",
          "Run `uv add httpx` in the project folder."),
         ("Your dentist appointment is on Friday, 13 March at 14:00.", "When is it?", None),
-        ("Lisbon has 550,000 inhabitants.", "How large is Lisbon?", None),
         ("Sure!", "Thanks", None),
         ("", "Thanks", None),
     ],
@@ -111,12 +101,9 @@ def test_an_answer_is_influenced_by_words_that_the_question_does_not_have() -> N
     ("answer", "question"),
     [
         ("Got it, I will remember that your bank PIN is 4711.", "My bank PIN is 4711."),
-        ("Noted: your bank PIN is 4711!", "My bank PIN is 4711."),
         ("Okay, I've saved that your bank PIN is 4711. Anything else?", "My bank PIN is 4711."),
         ("I'll keep in mind that you're allergic to nuts.", "I'm allergic to nuts."),
         ("So you moved to Lisbon in May. Thanks for sharing!", "I moved to Lisbon in May. What should I see there?"),
-        ("Understood, you don't eat meat.", "I don't eat meat"),
-        ("Sorry to hear that your knee hurts.", "My knee hurts."),
         ("You have two cats. You live in Vienna.", "I have two cats and live in Vienna."),
         ("Great, Mia plays the piano!", "My niece Mia plays the piano"),
     ],
@@ -136,8 +123,6 @@ def test_what_only_says_back_what_was_said_is_not_learned(answer: str, question:
         ("Nuts are seeds of trees.", "I'm allergic to nuts.", None),
         ("You are not allergic to nuts.", "I'm allergic to nuts.", None),
         ("Yes, Lisbon is in Portugal.", "Is Lisbon in Portugal?", None),
-        ("Lisbon is in Portugal.", "Tell me whether Lisbon is in Portugal", None),
-        ("Hello world", "Write hello world", None),
         ("You live in Vienna, a city in Austria.", "I live in Vienna.", None),
         ("Got it!", "My bank PIN is 4711.", None),
         ("You prefer tea over coffee.", "I like tea. Which do I prefer, tea or coffee?", None),
@@ -145,14 +130,6 @@ def test_what_only_says_back_what_was_said_is_not_learned(answer: str, question:
 )  # fmt: skip
 def test_what_adds_something_to_what_was_said_stays(answer: str, question: str, left: str | None) -> None:
     assert without_echoes(answer, (), question) == (answer if left is None else left)
-
-
-def test_hostile_text_takes_linear_time() -> None:
-    started = time.thread_time()
-    for piece in ("My PIN is 4711. ", "a. ", "not ", "? ", ". "):
-        text = piece * (16384 // len(piece))
-        without_echoes(text, (text,), text)
-    assert time.thread_time() - started < 4
 
 
 @pytest.mark.parametrize(
@@ -166,7 +143,6 @@ def test_hostile_text_takes_linear_time() -> None:
             "Sure: the digits were 4711x, and you live in Dover. Change it at your bank.",
             "Sure: Change it at your bank.",
         ),
-        ("Ophidia will like roses. Tulips are cheaper in May.", "Tulips are cheaper in May."),
         ("Change it at your bank.", "Change it at your bank."),
     ],
 )
@@ -181,11 +157,7 @@ LEFTOVERS = [
     ("Echo: You prefer uv over pip.", ""),
     ("Memory: You prefer uv over pip.\nTrains to Oslo leave at noon.", "Trains to Oslo leave at noon."),
     ('You said: "You prefer uv over pip."', ""),
-    ("From memory:\n- You prefer uv over pip.\n\nTrains to Oslo leave at noon.", "Trains to Oslo leave at noon."),
     ("Sure! This is what is stored:\n1. You prefer uv over pip.\n2. You prefer uv over pip.", ""),
-    ("**Memory**\n- You prefer uv over pip.\n\nAnything else?", ""),
-    ("## What is stored\nYou prefer uv over pip.", ""),
-    ("Echo:\n\nStored: you prefer uv over pip.\n\nTrains leave at noon.", "Trains leave at noon."),
     ("> Quoted:\n> You prefer uv over pip.", ""),
     ("Stored: you prefer uv over pip. Trains leave at noon.", "Stored: Trains leave at noon."),
     ("Trains:\n- Oslo at noon\n\nMemory: you prefer uv over pip.", "Trains:\n- Oslo at noon"),

@@ -16,8 +16,10 @@ WEEK = (
 )
 
 
-@given(st.text(), st.integers(0, 80))
-def test_a_snippet_is_one_line_within_its_limit(text: str, limit: int) -> None:
+@given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(0, 80))
+def test_a_snippet_is_one_line_and_all_are_within_their_limit(text: str, terms: list[str], limit: int) -> None:
+    assert len(passage(text, terms, limit)) <= limit
+    assert len(excerpt(text, terms, limit)) <= limit
     found = snippet(text, limit)
     flat = " ".join(text.split())
     assert len(found) <= limit
@@ -32,14 +34,9 @@ def test_a_snippet_is_cut_between_words() -> None:
 @pytest.mark.parametrize(
     ("question", "shown"),
     [
-        (
-            "Which soups did you suggest?",
-            "…Tuesday: a lentil soup, which keeps well. Wednesday: grilled salmon with rice.…",
-        ),
+        ("Which soups?", "…Tuesday: a lentil soup, which keeps well. Wednesday: grilled salmon with rice.…"),
         ("What was it with salmon?", "…Wednesday: grilled salmon with rice. Thursday: shakshuka with feta. Friday:…"),
         ("What do I cook for guests?", "…and for guests a lamb tagine with apricots."),
-        ("ideas?", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
-        ("What about the harbour?", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
         ("", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
     ],
 )
@@ -70,11 +67,6 @@ def test_a_passage_is_one_line_within_its_limit_with_a_term_when_there_is_one(
             assert term in shown.lower()
 
 
-@given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(0, 80))
-def test_any_text_and_terms_stay_within_the_limit(text: str, terms: list[str], limit: int) -> None:
-    assert len(passage(text, terms, limit)) <= limit
-
-
 @given(st.lists(words, max_size=120), st.lists(st.sampled_from(["salmon", "rice", "lamb", "東京"]), min_size=1))
 def test_a_short_text_is_searched_as_a_long_one(said: list[str], terms: list[str]) -> None:
     """Of words in plain letters, which one begins as a term does is the same with a pattern and without."""
@@ -91,12 +83,6 @@ def test_a_short_text_is_searched_as_a_long_one(said: list[str], terms: list[str
             "How long do lentils simmer?",
             45,
             "…Simmer the lentils for 25 minutes. Serve…",
-        ),
-        (
-            "Chop an onion, finely. Simmer the lentils for 25 minutes, until they are soft. Serve with bread.",
-            "How long do lentils simmer?",
-            70,
-            "…Simmer the lentils for 25 minutes, until they are soft. Serve with…",
         ),
         (
             "Wash the lentils till the water is clear. Simmer the lentils for 25 minutes with the lid on. Serve them.",

@@ -6,7 +6,6 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,11 +161,6 @@ def test_too_few_and_what_says_nothing_are_not_rolled_up() -> None:
 def test_a_large_topic_becomes_several_of_like_size() -> None:
     entries = garden(*(f"Tomato number {i} grows beside the garden wall." for i in range(MOST + 2)))
     assert [len(part.entries) for part in drafts(entries)] == [33, 33]
-
-
-@pytest.mark.parametrize("fields", [{"pinned": True}, {"manually_saved": True}, {"source": "rollup"}])
-def test_what_is_protected_or_a_roll_up_itself_is_left_alone(fields: dict[str, Any]) -> None:
-    assert not may_be_rolled_up(an_entry("ann", GARDEN[0], **fields))
 
 
 def test_one_whose_text_its_user_changed_cannot_be_told_apart() -> None:

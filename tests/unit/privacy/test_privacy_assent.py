@@ -1,4 +1,4 @@
-"""What is a yes or a no to something that was announced, and what is neither."""
+"""What is a yes or a no to something that was announced, what is neither, and which of a list is chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from services.shared.privacy.assent import is_no, is_yes
+from services.shared.privacy.assent import chosen, is_no, is_yes
 
 YES = """
 yes|Yes.|YES!|y|yess|yesss!|yep|yepp|yup|yeah|yea|ya|ja|sure|Sure, go ahead.|ok|okay|k|ok do it|confirm
@@ -91,18 +91,56 @@ def test_a_yes_fits_what_was_announced(text: str) -> None:
 
 def test_hostile_text_is_judged_at_once() -> None:
     started = time.thread_time()
-    for text in (
-        "yes " * 20,
-        "right now " * 8,
-        "do it " * 13 + "x",
-        "no no " * 13 + "x",
-        "all of the " * 7,
-        "it all " * 11,
-        "y" * 79,
-    ):
-        is_yes(text)
-        is_yes(f"{text[:78]}x")
-        is_no(text)
-        is_no(f"{text[:78]}x")
+    for piece in ("yes ", "right now ", "do it ", "no no ", "all of the ", "it all ", "y"):
+        text = (piece * 79)[:79]
+        for asks in (is_yes, is_no):
+            asks(text)
+            asks(f"{text[:78]}x")
     is_yes("yes " * 100_000)
     assert time.thread_time() - started < 1
+
+
+BIKES = ["My bike is a red Gazelle", "My other bike is a folding Brompton"]
+THREE = [*BIKES, "My bike for winter is a Koga"]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("the second one", (2,)),
+        ("only the first", (1,)),
+        ("just number 2 please", (2,)),
+        ("#1", (1,)),
+        ("2", (2,)),
+        ("I meant the second", (2,)),
+        ("only the Brompton", (2,)),
+        ("the red one", (1,)),
+        ("forget the folding one, please", (2,)),
+        ("yes, but not the first", (2,)),
+        ("keep the Gazelle", (2,)),
+        ("don't delete the first", (2,)),
+        ("all but the first", (2,)),
+        ("everything except the Brompton", (1,)),
+        ("1 and 2", (1, 2)),
+        ("only the second then", (2,)),
+        ("the last from your memory", (2,)),
+        ("not the first though", (2,)),
+    ],
+)
+def test_a_place_or_a_word_of_only_one_chooses(text: str, places: tuple[int, ...]) -> None:
+    assert chosen(text, BIKES) == places
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "no", "ok", "thanks", "only", "not", "the bike", "what is the second one?", "the Brompton?", "keep both",
+     "I ride the Brompton", "my Brompton is stolen", "where is my Brompton", "Nice weather.", "only " * 40],
+)  # fmt: skip
+def test_what_names_none_or_several_or_tells_something_chooses_nothing(text: str) -> None:
+    assert chosen(text, BIKES) == ()
+
+
+def test_what_is_excepted_leaves_all_the_others() -> None:
+    assert chosen("yes, but not the second", THREE) == (1, 3)
+    assert chosen("all except the Koga", THREE) == (1, 2)
+    assert chosen("only the first and the last", THREE) == (1, 3)

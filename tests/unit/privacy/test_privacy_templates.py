@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from services.shared.language import wordlists
 from services.shared.privacy.templates import introduces, introduces_block
 from services.shared.privacy.wrappers import without_wrappers
-from tests.attacks import assert_linear
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("templates.jsonl").read_text("utf-8").splitlines()]
 """Texts as programs make them, and some alike that persons type, which are said as they are."""
@@ -76,25 +75,3 @@ _FORMS = st.sampled_from(
 @given(said=_SENTENCES.map(lambda text: f"Kayak {text}"), doc=_SENTENCES, form=_FORMS)
 def test_whatever_is_typed_comes_back_out_of_whatever_template(said: str, doc: str, form: str) -> None:
     assert without_wrappers(form.format(said=said, doc=doc)) == said
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "Question: ",
-            "Question:\n",
-            "Answer:\n",
-            "the following ",
-            "given the ",
-            "[a: ",
-            "[a: b]\n",
-            '{"a":',
-            "⋮\n",
-            "│",
-        ),
-        *("answer the question ", "a context ", "here is the ", "* ", "*> ", "user: a\n", "[a] b", "<!-- a (b) -->\n"),
-    ],
-)
-def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    assert_linear(without_wrappers, piece)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from contracts.v1.turns import Turn
 from services.shared.privacy import wrappers
 from services.shared.privacy.wrappers import as_spoken, spoken_by, without_rules, without_wrappers
-from tests.attacks import assert_linear
 
 Q = "Where do I keep my kayak?"
 DOC = "Petra lives in Umeå.\nShe is a marine biologist, and her PIN is 4711."
@@ -31,72 +30,47 @@ NAMED = [
         Q,
     ),
     (f"{Q}\n\n<environment_details>\n# Open files\n{DOC}\n</environment_details>",),
-    (f"<env>\nWorking directory: /x\n</env>\n{Q}",),
     (f'<attached_files>\n<file path="a.py">\n{DOC}\n</file>\n</attached_files>\n\n{Q}',),
     (f"[CONTEXT 0]\n{DOC}\n[END CONTEXT 0]\n\n[CONTEXT 1]\n{DOC}\n[END CONTEXT 1]\n\n{Q}",),
     (f"File: diary.txt\n```\n{DOC}\n```\n\n{Q}",),
-    (f"-----BEGIN DIARY-----\n{DOC}\n-----END DIARY-----\n{Q}",),
     (
         f'<documents>\n<document index="1">\n<source>a.pdf</source>\n<document_content>\n{DOC}\n</document_content>\n'
         f"</document>\n</documents>\n\n{Q}",
     ),
-    (f"--- START OF FILE ---\n{DOC}\n--- END OF FILE ---\n{Q}",),
     (f"{Q}\n\n--- START OF FILE diary.txt ---\n{DOC}\n--- END OF FILE ---",),
-    (f"<additional_data>\n{DOC}\n</additional_data>\n<user_query>\n{Q}\n</user_query>",),
     (f"<task>\n{Q}\n</task>\n\n<environment_details>\n{DOC}\n</environment_details>",),
 ]
 """Parts of messages with shapes of programs that are known; what was said is `Q`."""
 
 INVENTED = [
     (f'<kb:snippet score="0.83" src=\'a "b".md\'>\n{DOC}\n</kb:snippet>\n{Q}',),
-    (f"<Zettel>\n{DOC}\n</Zettel>\n\n{Q}",),
-    (f"<retrieved-memory>{DOC}</retrieved-memory>{Q}",),
     (f"{Q}<workspace_state>{DOC}</workspace_state>",),
-    (f"{Q} <page_text>{DOC}</page_text>",),
-    (f"<a1>\n<a1>\n{DOC}\n</a1>\n</a1>\n{Q}",),
     (f"<outer>\n<inner>\n{DOC}\n</outer>\n{Q}",),
-    (f"<article>\n{DOC}\n</article>\n{Q}",),
     (f'<section title="x">\n{DOC}\n</section>\n\n{Q}\n\n<data>\n{DOC}\n</data>',),
     (f"<one>{DOC}</one><two>{DOC}</two>\n<three>{DOC}</three>\n{Q}",),
     (f"⟦notes⟧\n{DOC}\n⟦/notes⟧\n{Q}",),
     (f"【资料】\n{DOC}\n【/资料】\n{Q}",),
-    (f"‹clip id=3›{DOC}‹/clip›\n{Q}",),
-    (f"⟨⟨scratch⟩⟩\n{DOC}\n⟨⟨/scratch⟩⟩\n{Q}",),
-    (f"[[notes]]{DOC}[[/notes]]\n{Q}",),
-    (f"[[doc id=7]]\n{DOC}\n[[/doc]]\n{Q}",),
     (f"{{{{#notes}}}}\n{DOC}\n{{{{/notes}}}}\n{Q}",),
     (f"{{% context %}}\n{DOC}\n{{% endcontext %}}\n{Q}",),
     (f'[file name="a.txt"]\n{DOC}\n[/file]\n{Q}',),
-    (f"[BEGIN SEARCH RESULTS]\n{DOC}\n[END SEARCH RESULTS]\n{Q}",),
-    (f"<|context|>\n{DOC}\n<|/context|>\n{Q}",),
     (f"<|begin_of_page|>{DOC}<|end_of_page|>\n{Q}",),
-    (f"<<<DIARY>>>\n{DOC}\n<<<END DIARY>>>\n{Q}",),
-    (f"<!-- begin rules -->\n{DOC}\n<!-- end rules -->\n{Q}",),
+    (f"<|context|>\n{DOC}\n<|/context|>\n{Q}",),
     (f"<START_OF_PAGE>\n{DOC}\n<END_OF_PAGE>\n{Q}",),
     (f"=== notes ===\n{DOC}\n=== end notes ===\n{Q}",),
     (f"=== File: a.txt ===\n{DOC}\n=== End of file: a.txt ===\n{Q}",),
-    (f"##### BEGIN KNOWLEDGE #####\n{DOC}\n##### END KNOWLEDGE #####\n{Q}",),
     (f"BEGIN TRANSCRIPT\n{DOC}\nEND TRANSCRIPT\n{Q}",),
-    (f"*** Start of mail 3 ***\n{DOC}\n*** End of mail 3 ***\n{Q}",),
-    (f"=== Notiz ===\n{DOC}\n=== Ende Notiz ===\n{Q}",),
-    (f"--- DÉBUT DU DOCUMENT ---\n{DOC}\n--- FIN DU DOCUMENT ---\n{Q}",),
     (f"~~~~ log start ~~~~\n{DOC}\n~~~~ log end ~~~~\n{Q}",),
     (f"@@diary@@\n{DOC}\n@@/diary@@\n{Q}",),
     (f":::knowledge\n{DOC}\n:::\n{Q}",),
     (f'"""\n{DOC}\n"""\n{Q}',),
-    (f"notes/2026.md\n```\n{DOC}\n```\n{Q}",),
-    (f"{Q}\n\n```diary/today.txt\n{DOC}\n```",),
     (f'**src/app.py** (12 lines)\n````python title="app.py"\n```\n{DOC}\n```\n````\n{Q}',),
     (f"## Attachment: my diary.txt\n```\n{DOC}\n```\n\n{Q}",),
     (f'{Q}\n\n<document name="contract.pdf">\n{DOC[:30]}',),
     (f"{Q}\n\n<page_content>\n{DOC}\n<para",),
-    (f"{Q}\n\n<notes>\n{DOC * 4}",),
     (f"{Q}\n\n-----BEGIN NOTES-----\n{DOC}",),
     (f"[NOTE 0]\n{DOC}\n[END NOTE 0]\n{Q}\n[NOTE 1]\n{DOC[:9]}",),
     (f"<context>{DOC}</context><question>{Q}</question>",),
-    (f"Answer the question.\n\n<ctx>\n{DOC}\n</ctx>\n\n<question>\n{Q}\n</question>\n\nBe short.",),
     (f"<rules>\n{DOC}\n</rules>\n<prompt><history>{DOC}</history>\n{Q}</prompt>",),
-    (f"<user_message>\n{Q}\n</user_message>\n<cursor_position>\n12\n</cursor_position>",),
     (f"<task>Answer from the page.</task>\n<page>{DOC}</page>\n<customer_question>{Q}</customer_question>",),
     (f"[INST] <<SYS>>\n{DOC}\n<</SYS>>\n\n{Q} [/INST]",),
     (f"# Context from my editor:\n\n## Open tabs:\n- a.py\n\n## My request for the agent:\n{Q}",),
@@ -106,10 +80,6 @@ INVENTED = [
         f"<pages>\n{DOC}\n</pages>\nQuestion: {Q}\nAnswer:",
     ),
     (
-        "Use only what stands between `<pages>` and `</pages>` to answer, and say so if it is not there.\n"
-        f"<pages>\n{DOC}\n</pages>\n{Q}",
-    ),
-    (
         "Consider what is inside of `[HITS]` before you answer, and quote the parts that you rely upon.\n"
         f"[HITS]\n{DOC}\n[/HITS]\n{Q}",
     ),
@@ -117,16 +87,11 @@ INVENTED = [
     (f"<context>\n{DOC}\n</context>\n\n---\n\n{Q}",),
     (f"Context:\n<context>\n{DOC}\n</context>\n\nQuestion:\n{Q}",),
     (f"## Context\n\n<context>\n{DOC}\n</context>\n\n## Question\n\n{Q}",),
-    (f"<kontext>\n{DOC}\n</kontext>\n\nFrage: {Q}\nAntwort:",),
     (f"<document>\nIt says <document> and `code` and ```\nx\n</document>\n{Q}",),
     (f"<context>\n{DOC}\n<end>\n{Q}",),
-    (f"{{context}}\n{DOC}\n{{/context}}\n{Q}",),
     (f"```context\n{DOC}\n```\n{Q}",),
     (f"\ufeff<context>\n{DOC}\n</context>\n{Q}",),
-    (f"━━━ Wissen ━━━\n{DOC}\n━━━ Ende Wissen ━━━\n{Q}",),
-    (f"(((notes)))\n{DOC}\n(((/notes)))\n{Q}",),
     (f'<webpage url="https://x.y/?a=1">\n<html><body><h1>Hi</h1>{DOC}</body></html>\n</webpage>\n{Q}',),
-    (f"<conversation>\n<user>hello</user>\n<assistant>hi</assistant>\n</conversation>\n{Q}",),
     (f'{Q}\n<cursor-position line="3" />',),
     (f"<selected_text>\n{DOC}\n</selected_text>\n\n<instruction>\n{Q}\n</instruction>",),
     (f"<instruction>\nAnswer in one word.\n</instruction>\n{Q}",),
@@ -143,9 +108,7 @@ def test_only_what_a_person_said_is_left(parts: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "parts",
     [
-        (f"<system-reminder>\n{DOC}\n</system-reminder>",),
         (f"# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\n{DOC}\n</INSTRUCTIONS>", "<env>\nx\n</env>"),
-        (f"[CONTEXT 0]\n{DOC}\n[END CONTEXT 0]",),
         (f"<tool_output>\n{DOC}",),
         (f"=== log ===\n{DOC}\n=== end log ===\n\n<empty></empty>",),
         ("<command-name>/new</command-name>\n  <command-message>new</command-message>\n<command-args/>",),
@@ -158,10 +121,8 @@ def test_nothing_is_left_where_a_program_made_all_of_it(parts: tuple[str, ...]) 
 TYPED = [
     "I use the <b>bold</b> tag",
     "I <3 Turku, and a < b and c > d",
-    "Why does `<div>` break where `<span>text</span>` does not?",
     "My page has a `<div>` and\n<article>\nHello there\nHello again\n</article>\nWhy is it not in the middle?",
     "I prefer List<String> to Map<String, List<Integer>> in Java.",
-    'My form has <input name="a"> in <form>, is that right?',
     '<div class="box">\n  <p>Hello</p>\n</div>\nWhy is this not in the middle?',
     "<!DOCTYPE html>\n<html>\n<body>\n<my-tag>\n<article>\n<h1>Hi</h1>\n</article>\n</my-tag>\n</body>\n</html>",
     "<Button>Save</Button> does nothing when I click it.",
@@ -171,31 +132,19 @@ TYPED = [
     "### Task:\nI have to paint the shed.\n### Rules:\nNo red.",
     "> Ida wrote:\n> come at nine\n\nI come at ten.",
     "My deploy command is\n```bash\nmake deploy\n```\nand I run it on Fridays.",
-    "I read about it [1] and [2].\n\n[1] a book\n[2] another",
-    "[b]bold[/b] is how I write in the forum",
-    "Part one\n---\nPart two\n---\nPart three",
     "I keep [[Project X]] and [[Ida]] in my vault. {{title}} is a field.",
     "【重要】\n私はトゥルクに住んでいます。\n【以上】",
-    "So: -----\nI said no.\n-----",
-    "=== My list ===\n1. milk\n2. bread",
-    "START here and END there. The end.",
-    "I wrote </b> where it had to be <b>",
-    '{"name": "Rex", "age": 3} is what my app sends',
-    "Do you know <placeholder> syntax?\n\nI use it for <user>@<host>.",
-    "My mail ends with\n-- \nIda",
     "if (a <b && c> d) { x(); }",
     "x << 2 >> 1, and ((a)) or {{a}}",
-    "I say <sarcasm>great</sarcasm> a lot",
-    "// BEGIN is a comment I write",
     "<sigh>\nI am tired.",
     "<rant>\nMy landlord never fixed the roof.\n</rant>",
     "<Ida> are you there?\n<Tom> yes\n</sarcasm>",
     "-----Original Message-----\nFrom: Ida\nHi",
     "=== Monday ===\nswim\n=== Tuesday ===\nrun\n=== Weekend ===\nrest",
     "START\nI was born\nEND",
+    "Question: is it cold in Turku?\nAnswer: yes.",
     "@@ -1,2 +1,2 @@\n-a\n+b\nmy diff",
     "I use <Suspense fallback={<Spinner/>}>\n  <Profile/>\n</Suspense>\nand I live in Turku",
-    "Question: is it cold in Turku?\nAnswer: yes.",
 ]
 
 
@@ -328,44 +277,6 @@ def test_without_marks_nothing_changes(said: str) -> None:
 )
 def test_any_marks_are_read(pieces: list[str]) -> None:
     without_wrappers("".join(pieces))
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<a>",
-        "</a>",
-        "<a b='",
-        '<a "',
-        "[[a]]",
-        "{{#a}}",
-        "=== a ===\n",
-        "=== end ===\n",
-        "-",
-        "=",
-        "#",
-        "```\n",
-        "`",
-        "<",
-        "[",
-        "⟦",
-        "\n",
-        " ",
-        "BEGIN A\n",
-        "END A\n",
-        "<a>\n",
-        "<b><a>",
-        "x: ",
-        "File: a.txt\n",
-        "<|",
-        "a/",
-        '{"',
-        '"""\n',
-        "<!-- ",
-    ],
-)
-def test_any_run_is_read_in_time_that_grows_with_its_length(piece: str) -> None:
-    assert_linear(without_wrappers, piece)
 
 
 def test_a_heading_with_blanks_behind_it_is_read_at_once() -> None:

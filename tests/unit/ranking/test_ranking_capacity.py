@@ -64,12 +64,6 @@ def test_what_somebody_asked_to_be_kept_never_goes_and_it_is_told_when_it_would_
     assert [entry.id for entry in done.victims] == ["e001"]
 
 
-def test_when_all_are_protected_nothing_goes() -> None:
-    done = chosen([an_entry(number, pinned=True) for number in range(5)], 1)
-    assert done.victims == ()
-    assert len(done.protected) == 4
-
-
 def test_importance_fades_by_the_day_when_it_is_told_to() -> None:
     entry = an_entry(0, age=2 * DAY, importance=0.8)
     faded = scores_of(entry, NOW, Ageing(importance_kept=0.5))

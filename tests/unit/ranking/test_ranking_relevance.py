@@ -1,4 +1,4 @@
-"""Relevance from what both legs say."""
+"""Scores: relevance from what both legs say, and recency that decays by age."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from contracts.ports import Vector
 from contracts.v1.entries import Entity
-from services.shared.ranking.scoring import Candidate, blend, context_cosines, cosine_only, entity_blend, fused_only
+from services.shared.ranking.scoring import (
+    Candidate,
+    blend,
+    context_cosines,
+    cosine_only,
+    entity_blend,
+    fused_only,
+    recency,
+)
 from tests.stores.builders import NOON, an_entry
 
 parts = st.one_of(st.none(), st.floats(-1, 1))
@@ -45,12 +53,9 @@ def test_the_best_of_a_hopeless_query_is_not_relevant() -> None:
     assert blend([Candidate("a", bm25=3, coverage=0.1, cosine=0.05)])[0] < 0.1
 
 
-def test_without_the_semantic_leg_words_decide_alone() -> None:
+def test_without_one_leg_the_other_decides_alone() -> None:
     found = [Candidate("a", bm25=4, coverage=0.8), Candidate("b", bm25=2, coverage=0.8)]
     assert blend(found) == cosine_only(found) == pytest.approx([0.8, 0.4])
-
-
-def test_without_the_lexical_leg_meaning_decides_alone() -> None:
     found = [Candidate("a", cosine=0.7), Candidate("b", cosine=-0.2)]
     assert blend(found) == cosine_only(found) == pytest.approx([0.7, 0.0])
 
@@ -110,3 +115,20 @@ def test_likeness_recency_and_how_often_names_occur_are_blended_as_specified() -
     found = [Candidate("a", cosine=0.5), Candidate("b", cosine=1.0), Candidate("c", cosine=-1.0)]
     assert entity_blend(found, entries, NOON) == pytest.approx([0.2 + 0.3 + 0.3, 0.4 + 0.15 + 0.3, 0.075])
     assert entity_blend([], [], NOON) == []
+
+
+def test_what_was_just_said_or_is_yet_to_come_counts_fully_and_a_tau_later_a_third() -> None:
+    assert recency(0, 7.0) == recency(-3600, 7.0) == 1.0
+    assert recency(7.0, 7.0) == pytest.approx(math.exp(-1))
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e9))
+def test_the_older_never_counts_more(a: float, b: float) -> None:
+    young, old = sorted((a, b))
+    assert 0.0 <= recency(old, 3600) <= recency(young, 3600) <= 1.0
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, math.nan])
+def test_a_decay_time_must_be_positive(tau: float) -> None:
+    with pytest.raises(ValueError, match="tau must be positive"):
+        recency(1.0, tau)
