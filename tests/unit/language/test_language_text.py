@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.language.text import composed, fold, remembered
+from services.shared.language.text import composed, fold, remembered, why_unfit
 
 
 def test_what_was_read_of_a_short_text_is_known_and_hostile_lengths_are_not_kept() -> None:
@@ -38,3 +38,18 @@ def test_a_text_that_is_composed_stays_the_same_text_and_becomes_no_longer(text:
     assert composed(once) == once
     assert len(once.encode()) <= len(text.encode())
     assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (" \n\u3000", "the text is blank"),
+        ("\u200b\u2060\u00ad", "the text is blank"),
+        ("\u200b.", None),
+        ("👍", None),
+        ("é" * 5, "the text has 10 bytes, 9 are allowed"),
+        ("é" * 4, None),
+    ],
+)
+def test_a_text_of_which_nothing_is_seen_or_that_is_too_long_is_unfit(text: str, why: str | None) -> None:
+    assert why_unfit(text, longest=9) == why
