@@ -95,7 +95,6 @@ def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who
         for answer in step.answers:
             also = {OPERATOR} if answer in (USER_STATUS, FORGET, ERASE) else set()
             also |= {"curate"} if answer is RETRIEVE else set()  # a chat command may ask a question
-            also |= {"embed"} if answer is FORGET else set()  # a wish not to be remembered, as the model read it
             asks = {ASSISTANT, "gateway"} | also if answer.is_of_one_user else {OPERATOR}
             assert who_may_publish(answer.pattern.replace("*", "ann")) == asks
             hears = {name for name, user in USERS.items() if f"{answer.pattern} {step.service}" in user.subscribe}
