@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from contracts.ports import Key
 from contracts.v1.claims import Change, Claim, Slot
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
-from services.shared.lifecycle.unwanted import set_aside
+from services.shared.lifecycle.set_aside import set_aside
 from services.shared.lineage import flag, put_away
 from services.shared.stores.sqlite import SqliteTextStore
 
@@ -76,11 +76,11 @@ async def leave_change(file: Path, user: str, newer: str, older: str, *, in_conf
         await store.close()
 
 
-async def leave_set_aside(file: Path, user: str, entry: str) -> None:
-    """Have an entry taken for one that its user does not want kept."""
-    store = await SqliteTextStore.open(file, synchronous="normal")
+async def leave_set_aside(file: Path, user: str, ids: Sequence[str]) -> None:
+    """Have entries taken for what their user does not want kept."""
+    store, now = await SqliteTextStore.open(file, synchronous="normal"), datetime.now(UTC)
     try:
-        found = (await store.get([Key(user, entry)])).values()
-        await change_entries(store, found, lambda one: set_aside(one, datetime.now(UTC)))
+        found = (await store.get([Key(user, id_) for id_ in ids])).values()
+        await change_entries(store, found, lambda one: set_aside(one, now))
     finally:
         await store.close()

@@ -41,7 +41,7 @@ from services.shared.lifecycle.editing import Edit, edited
 from services.shared.lifecycle.lineage import fact_keys, superseded_if_active
 from services.shared.lifecycle.pinning import pinned, unpinned
 from services.shared.lifecycle.sayings import not_said_in
-from services.shared.lifecycle.unwanted import back_in_use
+from services.shared.lifecycle.set_aside import back_in_use, is_over
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +83,8 @@ class Editor:
 
     async def update(self, request: UpdateRequest) -> EntryReply:
         """Correct an entry of the user. Broken off at any point, the same request completes it.
+
+        Saved on purpose, one that is set aside is in use again.
 
         Raises:
             Rejected: there is none of this id, the user changed it since the version asked for, the text cannot be, or
@@ -196,25 +198,26 @@ class Editor:
     async def _edit(self, key: Key, edit: Edit, version: int | None) -> Entry | None:
         """The entry as it is edited; None when others changed it meanwhile."""
         held = await self._entry(key)
-        entry = back_in_use(held) if edit.manually_saved else held
+        is_kept = edit.manually_saved and not is_over(held, datetime.now(UTC))
+        entry = back_in_use(held) if is_kept else held
         _check_in_use(entry)
         new = edited(entry, edit, datetime.now(UTC)) or entry
         if new is held and not edit.redact:
             return held
         if new is not held and version is not None and not entry.edited_version <= version <= entry.version:
             raise Rejected("conflict", f"it was changed since version {version}: read it again")
-        known_similar = await self._known_similar(entry, new)
+        known_similar = await self._known_similar(held, new)
         if edit.redact:  # beside its vector may be a copy of what it said
             new = new.model_copy(update={"embedding_state": "pending"})
         return await self._store(Change(held, new, known_similar), edit)
 
     async def _known_similar(self, entry: Entry, new: Entry) -> frozenset[str] | None:
-        """The entries that a new text was compared with; None where it makes the same statement as before.
+        """The entries that a text was compared with; None where it is in use and makes the same statement as before.
 
         Raises:
             Rejected: another entry says the same, or it was forgotten and may not come back now.
         """
-        if new.statement_hash == entry.statement_hash:
+        if new.statement_hash == entry.statement_hash and entry.status == "active":
             return None
         (similar,) = await self.stores.text.find_similar([new])
         others = [other for other in similar.entries if other.id != entry.id]

@@ -23,9 +23,9 @@ from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, Entry
 from services.curate import ageing, audit, control, privacy, reconcile, retention
 from services.curate.privacy import Eraser
 from services.curate.rollups import OTHERS, RollUps
+from services.curate.set_aside import forget_set_aside
 from services.curate.settings import CurateSettings
 from services.curate.stores import Stores, in_steps, pause_after
-from services.curate.unwanted import forget_unwanted
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.embedders.minilm import reader_version
@@ -165,14 +165,15 @@ class Scheduler:
             self._is_tidying = True
             await self.keep_limits()
             await self.roll_ups.go_on_with_all(older=OTHERS)
-            await forget_unwanted(self._stores, self._forget)
+            if forgotten := await forget_set_aside(self._stores, self._forget):
+                log.info("set_aside_forgotten", extra={"entries": forgotten})
             await control.expire_incognito(records=self._stores.text, in_flight=self._stores.in_flight)
             await audit.expire_audit(records=self._stores.text, days=self._settings.audit_days)
             self._is_tidying = False
             await self._keep_new_limits(self._settings.tidy_every_seconds)
 
     async def _forget(self, key: Key) -> None:
-        request = ForgetRequest(user_id=key.user_id, id=key.id)
+        request = ForgetRequest(user_id=key.user_id, id=key.id, may_return=True)
         again = partial(self.roll_ups.forget, request, refuse_for=self._settings.refuse_for)
         with self.finishing(key, again), suppress(Rejected):  # its user was erased, or forgot it, meanwhile
             await again()

@@ -17,8 +17,7 @@ from services.embed.changes import conversation_of
 from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries, change_record
-from services.shared.context.embedding import is_read_by_model
-from services.shared.lifecycle.unwanted import set_aside
+from services.shared.lifecycle.set_aside import set_aside
 from services.shared.paging import pages
 
 SURE = 0.85
@@ -46,9 +45,10 @@ class Wishes:
         gone: set[str] = set()
         for entry in sorted(entries, key=lambda one: one.created_at):
             if entry.id not in gone:
+                now = datetime.now(UTC)
                 for one in await self._unwanted(entry, readings.get(entry.id)):
-                    await self._put_away(one, vectors)
-                    gone.add(one.id)
+                    if await self._put_away(one, vectors, now):
+                        gone.add(one.id)
         return gone
 
     async def _unwanted(self, entry: Entry, reading: Reading | None) -> list[Entry]:
@@ -62,12 +62,16 @@ class Wishes:
         self._note(entry)
         return [*await self._answers(entry, entry.created_at), entry]
 
-    async def _put_away(self, entry: Entry, vectors: VectorStore) -> None:
-        now = datetime.now(UTC)
-        mark = Record(entry.user_id, "unwanted", entry.id, {"space": entry.space}, now)
+    async def _put_away(self, entry: Entry, vectors: VectorStore, now: datetime) -> bool:
+        """Whether it is out of use by now: meanwhile somebody may have wanted it."""
+        mark = Record(entry.user_id, "unwanted", entry.id, {}, now)
         await change_record(self._store, mark.key, lambda held: None if held else mark)
         await change_entries(self._store, [entry], lambda one: None if _is_wanted(one) else set_aside(one, now))
+        held = (await self._store.get([entry])).get(entry.id)
+        if held is not None and held.status == "active":
+            return False
         await vectors.remove([entry.id])
+        return True
 
     def _note(self, entry: Entry) -> None:
         telemetry.REFUSED.labels("read").inc()
@@ -105,8 +109,8 @@ def _is_wanted(entry: Entry) -> bool:
 
 
 def _was_read(entry: Entry) -> bool:
-    """Whether a former reader took it for no wish: another one hides nothing of what is long known."""
-    return entry.read_by is not None and not is_read_by_model(entry)
+    """Whether it was found by meaning before, and so taken for no wish: another reader hides nothing of it."""
+    return entry.embedding_model is not None
 
 
 def _place(entry: Entry) -> Hashable:

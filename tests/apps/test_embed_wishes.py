@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
-from contracts.ports import Change, Selection, TextStore, Unavailable
+from contracts.ports import Change, Selection, TextStore, Unavailable, VectorPoint
 from contracts.v1.claims import Reading
 from contracts.v1.entries import Entry, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
 from services.embed.wishes import SURE, Wishes
+from services.shared.changes import change_entries
+from services.shared.lifecycle.pinning import pinned
 from services.shared.lifecycle.sayings import repeated_by
 from tests.apps.fakes import FakeReader, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
@@ -184,7 +187,17 @@ async def test_while_the_vectors_are_away_it_waits_without_one(store: TextStore)
     assert await stage.set_aside() == [SAID]
 
 
-async def test_what_was_read_before_is_no_wish_to_another_reader(store: TextStore) -> None:
+async def test_what_was_found_by_meaning_before_is_no_wish_to_another_reader(store: TextStore) -> None:
     stage = Stage(store)
-    await stage.embed(*await stored(store, said(0, SAID, read_by="reader-former")))
+    await stage.embed(*await stored(store, said(0, SAID, embedding_model="former")))
     assert await stage.set_aside() == []
+
+
+async def test_what_somebody_pins_meanwhile_stays_with_its_vector(store: TextStore) -> None:
+    stage = Stage(store)
+    (before,) = await stored(store, said(0, SAID))
+    (now,) = await change_entries(store, [before], lambda one: pinned(one, NOON))
+    await stage.vectors.upsert([VectorPoint(now, np.ones(3, np.float32))])
+    assert await stage.wishes.obey([before], {now.id: Reading(wish=1)}, stage.vectors) == set()
+    assert now.id in stage.vectors.points
+    assert (await store.get([now]))[now.id] == now

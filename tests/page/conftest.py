@@ -125,9 +125,12 @@ class Visitor:
         """Have two entries in conflict, once the newer was read."""
         self._leave(newer, leave_change(self.file, self.user, newer["id"], older["id"], in_conflict=True))
 
-    def set_aside(self, entry: dict[str, Any]) -> None:
-        """Have an entry out of use, until it is forgotten."""
-        self._leave(entry, leave_set_aside(self.file, self.user, entry["id"]))
+    def set_aside(self, *entries: dict[str, Any]) -> None:
+        """Have entries out of use at one moment, until they are forgotten."""
+        ids = [entry["id"] for entry in entries]
+        for entry in entries[1:]:
+            self._leave(entry, asyncio.sleep(0))
+        self._leave(entries[0], leave_set_aside(self.file, self.user, ids))
 
     def task(self, entry: dict[str, Any]) -> None:
         """Have an entry say that it is to be done, once it was read."""

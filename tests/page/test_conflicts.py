@@ -11,6 +11,7 @@ from tests.page.conftest import Visitor
 from tests.page.test_accessibility import findings
 
 HUBER, HOFER = "My landlord is called Huber", "My landlord is now called Hofer"
+NOTED = "Noted, I shall not tell"
 
 
 def contradicted(visitor: Visitor) -> None:
@@ -103,15 +104,24 @@ def test_without_a_conflict_nothing_is_asked(visitor: Visitor) -> None:
     expect(the_question(page)).to_have_count(0)
 
 
-@pytest.mark.parametrize(("side", "left"), [("Forget it now", set[str]()), ("Keep it", {HUBER})])
-def test_what_is_set_aside_is_asked_about_and_kept_or_forgotten(visitor: Visitor, side: str, left: set[str]) -> None:
-    entry = visitor.add(HUBER)
-    visitor.set_aside(entry)
+@pytest.mark.parametrize(("side", "left"), [("Forget it now", set[str]()), ("Keep it", {HUBER, NOTED})])
+def test_what_is_set_aside_is_asked_about_with_its_answers(visitor: Visitor, side: str, left: set[str]) -> None:
+    visitor.set_aside(visitor.add(HUBER), visitor.add(NOTED))
     page = visitor.open_with_a_clock_of_its_own()
     expect(the_question(page)).to_contain_text(HUBER)
+    expect(the_question(page)).to_contain_text(NOTED)
     expect(the_question(page)).to_contain_text("You seem not to want it kept")
     answer(page, side)
     expect(the_question(page)).to_have_count(0)
     expect(page.locator(".memory")).to_have_count(len(left))
     assert {*visitor.texts()} == left
     assert visitor.complaints == []
+
+
+def test_what_is_set_aside_is_kept_where_it_is_shown(visitor: Visitor) -> None:
+    entry = visitor.add(HUBER)
+    visitor.set_aside(entry)
+    page = visitor.open(f"memory/{entry['id']}")
+    page.get_by_role("button", name="Keep it", exact=True).last.click()
+    expect(page.locator(".memory")).to_have_count(1)
+    assert visitor.texts() == [HUBER]

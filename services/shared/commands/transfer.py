@@ -29,6 +29,7 @@ from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
+from services.shared.lifecycle.set_aside import back_in_use
 from services.shared.preferences import NOTES, PreferenceReader, Reason, limits_mark
 
 _PAGE = 500
@@ -304,9 +305,10 @@ def _may_be_of(entry: Entry) -> bool:
 
 
 def _pending(entry: Entry) -> Entry:
-    """The entry as a new one of this memory: without a vector, whatever the file says."""
+    """The entry as a new one of this memory: without a vector, whatever the file says. What was set aside is read anew,
+    and set aside once more."""
     anew = {"version": 1, "edited_version": 1, "embedding_state": "pending", "last_scores": None}
-    return entry.model_copy(update={**anew, "claims": (), "changes": (), "read_by": None})
+    return back_in_use(entry).model_copy(update={**anew, "claims": (), "changes": (), "read_by": None})
 
 
 async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:

@@ -23,6 +23,11 @@ def is_set_aside(entry: Entry) -> bool:
     return entry.status == "archived" and entry.expires_at is not None
 
 
+def is_over(entry: Entry, now: datetime) -> bool:
+    """Whether the time is over in which its user may keep it; from then on it is being forgotten."""
+    return is_set_aside(entry) and entry.expires_at is not None and entry.expires_at <= now
+
+
 def back_in_use(entry: Entry) -> Entry:
-    """An entry that was set aside, as one that its user wants kept; others as they are."""
+    """An entry that was set aside, in use again; others as they are."""
     return entry.model_copy(update={"status": "active", "expires_at": None}) if is_set_aside(entry) else entry
