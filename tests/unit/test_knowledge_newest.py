@@ -71,6 +71,13 @@ def test_what_is_said_to_be_new_goes_first_where_both_are_of_one_thing() -> None
     assert order_of(meets, said("it is still 9:30", 2, "appointment", new=True), alike=0.8) == [0, 1]
 
 
+@pytest.mark.parametrize(("relevance", "order"), [(0.2, [1, 0]), (0.1, [0, 1])])
+def test_a_new_value_of_what_has_one_may_be_less_relevant(relevance: float, order: list[int]) -> None:
+    moved = said("i moved to linz", 2, new=True)
+    assert order_of(OLD, moved, relevance=[1.0, relevance]) == order
+    assert order_of(OLD, said("our home is in linz", 2), relevance=[1.0, relevance]) == [0, 1]
+
+
 def test_of_several_things_only_the_one_that_is_asked_for_counts() -> None:
     text = "i live in graz. the cat is called Tom"
     home, cat = Claim(slot="home", value=(10, 14), sentence=(0, 15), confidence=SURE), (33, 36)

@@ -24,8 +24,8 @@ _ALIKE, _ALIKE_AT_ODDS = 0.2, 0.35
 _ONE_THING = 0.7
 """Least cosine of two that speak of one thing, whatever is asked."""
 
-_AS_RELEVANT = 0.3
-"""Least relevance of the newer one, as a share of the older one's."""
+_AS_RELEVANT, _AS_RELEVANT_NEWS = 0.3, 0.15
+"""Least relevance of the newer one, as a share of the older one's; and where it says itself that this is new."""
 
 
 def newest_first(
@@ -50,7 +50,8 @@ def newest_first(
         if newer.last_said_at <= older.last_said_at or (named and not set(named[here]) <= set(named[i])):
             return False
         alike = similarity[i, here]
-        if alike < _ALIKE or relevance[i] < _AS_RELEVANT * relevance[here]:
+        least = _AS_RELEVANT_NEWS if _renews(newer, older) else _AS_RELEVANT
+        if alike < _ALIKE or relevance[i] < least * relevance[here]:
             return False
         if alike >= _ALIKE_AT_ODDS and older.id in newer.conflicts_with:
             return True
@@ -75,6 +76,12 @@ def _tells_news(newer: Entry, older: Entry) -> bool:
     said = " ".join(older.text.casefold().split())
     news = (one for one in newer.claims if one.is_new and one.confidence >= LIKELY)
     return any(_value(one, newer) not in said for one in news)
+
+
+def _renews(newer: Entry, older: Entry) -> bool:
+    """Whether the newer one says that something is new of which both have the one value, such as a home."""
+    keys = {key for key, claim in _single_claims(newer).items() if claim.is_new}
+    return not keys.isdisjoint(_single_claims(older))
 
 
 def _outdated(older: Entry, newer: Entry) -> Iterator[str]:
