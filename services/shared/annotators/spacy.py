@@ -44,10 +44,10 @@ class SpacyAnnotator:
         self._free: asyncio.PriorityQueue[int] = asyncio.PriorityQueue()
         for place in range(processes):
             self._free.put_nowait(place)
-        self._starting = asyncio.gather(self._processes[0].start(), return_exceptions=True)
         self._resting: dict[int, asyncio.TimerHandle] = {}
         self._ending = set[asyncio.Task[None]]()
         self._closed = False
+        self._processes[0].begin()
 
     async def ready(self) -> None:
         """Wait until the models are loaded in one process.
@@ -55,8 +55,7 @@ class SpacyAnnotator:
         Raises:
             Unavailable: it does not start.
         """
-        for error in filter(None, await asyncio.shield(self._starting)):
-            raise error
+        await self._processes[0].start()
 
     async def annotate(self, texts: Sequence[str]) -> list[Annotation]:
         """One annotation per text, in order; of each text the first 10,000 characters are read.
@@ -72,10 +71,8 @@ class SpacyAnnotator:
     async def close(self) -> None:
         """End the processes; texts that still wait are told that the annotator is closed."""
         self._closed = True
-        self._starting.cancel()
         for resting in self._resting.values():
             resting.cancel()
-        await asyncio.gather(self._starting, return_exceptions=True)
         await asyncio.gather(*self._ending, *(process.end() for process in self._processes))
 
     async def _answer(self, texts: Sequence[str]) -> list[Annotation]:
@@ -116,13 +113,16 @@ class _Process:
 
     async def start(self) -> None:
         """Start the process if it does not run, and wait until its models are loaded."""
-        if self._ready:
-            return
+        if not self._ready:
+            await asyncio.shield(self.begin())
+
+    def begin(self) -> asyncio.Task[None]:
+        """Start the process in the background, if it does not start already."""
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
             # whoever waits is told why it failed, and perhaps nobody waits any more
             self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.shield(self._starting)
+        return self._starting
 
     async def _start(self) -> None:
         if self._pool is None:

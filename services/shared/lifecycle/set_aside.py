@@ -25,7 +25,7 @@ def is_set_aside(entry: Entry) -> bool:
 
 def is_over(entry: Entry, now: datetime) -> bool:
     """Whether the time is over in which its user may keep it; from then on it is being forgotten."""
-    return is_set_aside(entry) and entry.expires_at is not None and entry.expires_at <= now
+    return entry.status == "archived" and entry.expires_at is not None and entry.expires_at <= now
 
 
 def back_in_use(entry: Entry) -> Entry:
