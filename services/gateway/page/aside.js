@@ -3,36 +3,29 @@
 import * as api from './api.js';
 import { failed, h, linked, toast, when } from './dom.js';
 
-/** A button that has both in use again; `then` is called once they are. */
-function stillTrue(newer, older, about, then) {
+/** A button that has something in use again, told by these words; `then` is called once it is. */
+function inUse(label, work, words, then, about = label) {
   const onclick = async () => {
     try {
-      await api.resolve({ newer, older, keep: 'both' });
-      toast('Both are in use now.');
+      await work();
+      toast(words);
       then();
     } catch (error) { failed(error); }
   };
-  return h('button', { type: 'button', class: 'link', 'aria-label': `Still true: ${about.slice(0, 60)}`, onclick }, 'Still true');
+  return h('button', { type: 'button', class: 'link', 'aria-label': about, onclick }, label);
+}
+
+function stillTrue(newer, older, about, then) {
+  const work = () => api.resolve({ newer, older, keep: 'both' });
+  return inUse('Still true', work, 'Both are in use now.', then, `Still true: ${about.slice(0, 60)}`);
 }
 
 /** Have an entry in use again that was set aside, for good. */
 export const keep = (entry) => api.change(entry, { manually_saved: true });
 
-/** A button that does; `then` is called once it is. */
-function keepIt(entry, then) {
-  const onclick = async () => {
-    try {
-      await keep(entry);
-      toast('Kept.');
-      then();
-    } catch (error) { failed(error); }
-  };
-  return h('button', { type: 'button', class: 'link', onclick }, 'Keep it');
-}
-
 /** Why an entry is not found, if it is not in use; `then` is called once it is again. */
 export function notInUse(entry, then) {
-  if (entry.expires_at) return [`Set aside, and forgotten on ${when(entry.expires_at)} `, keepIt(entry, then)];
+  if (entry.expires_at) return [`Set aside, and forgotten on ${when(entry.expires_at)} `, inUse('Keep it', () => keep(entry), 'Kept.', then)];
   if (entry.status === 'archived') return 'Archived: no longer found';
   if (entry.status !== 'superseded') return null;
   return ['Kept aside: ', linked(entry.superseded_by, 'something newer'), ' took its place ', stillTrue(entry.superseded_by, entry.id, entry.text, then)];
