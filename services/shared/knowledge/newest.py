@@ -50,8 +50,9 @@ def newest_first(
         if newer.last_said_at <= older.last_said_at or (named and not set(named[here]) <= set(named[i])):
             return False
         alike = similarity[i, here]
-        least = _AS_RELEVANT_NEWS if _renews(newer, older) else _AS_RELEVANT
-        if alike < _ALIKE or relevance[i] < least * relevance[here]:
+        if alike < _ALIKE or relevance[i] < _AS_RELEVANT_NEWS * relevance[here]:
+            return False
+        if relevance[i] < _AS_RELEVANT * relevance[here] and not _renews(newer, older):
             return False
         if alike >= _ALIKE_AT_ODDS and older.id in newer.conflicts_with:
             return True
